@@ -1,0 +1,54 @@
+# Every target sets up what it needs, works alone and twice, and leaves no container and no engine of its own behind.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test check escape conformance bench image lock clean venv types-mypy types-pyright
+
+BIN := .venv/bin
+# Finds, installs or starts a container engine, runs the command, stops the engine if it was started here
+# (BASCULE_KEEP_ENGINE=1 keeps it); then the guest image, which is built only when its content changed.
+GUEST := .ci/with-engine .ci/with-image
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: venv ## Run a model-style script on real input, in a real container
+	@$(GUEST) examples/demo
+
+test: venv ## Run every test (sets up engine and image first)
+	@$(GUEST) $(BIN)/pytest tests
+
+check: venv ## Check format, lint, types, and run the unit tests; no engine needed
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory -j2 --output-sync=target types-mypy types-pyright
+	@$(BIN)/pytest -q -m "not engine" tests/unit
+
+types-mypy:
+	@$(BIN)/mypy sandbox bridge tools tests
+
+types-pyright:
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets the seconds of fuzzing
+	@$(GUEST) $(BIN)/pytest tests/escape tests/property
+
+conformance: venv ## Run model-written scripts through the container and print what differs
+	@$(GUEST) $(BIN)/pytest tests/conformance
+
+bench: venv ## Measure floors and Bascule in turn; table on stdout, JSON under artifacts/
+	@$(GUEST) $(BIN)/python -m tests.bench
+
+image: venv ## Build the guest image
+	@.ci/with-engine $(BIN)/bascule image build
+
+lock: ## Write requirements.lock again from pyproject.toml (needs uv)
+	@uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet -o requirements.lock
+
+clean: ## Remove everything that make made in this folder
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis artifacts build dist .coverage*
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+venv:
+	@.ci/venv
