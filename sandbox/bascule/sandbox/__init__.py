@@ -1,0 +1,42 @@
+"""Starts, feeds, limits and ends the sandboxes in which guests run; knows nothing of tools or policy.
+
+Trusts the engine and this installation, never a guest.
+"""
+
+from bascule.sandbox.backend import Isolation, open_backend
+from bascule.sandbox.context import build_context
+from bascule.sandbox.engine import EngineInfo, find_engine
+from bascule.sandbox.errors import SandboxClosed, SandboxError, image_mismatch
+from bascule.sandbox.image import (
+    GuestImage,
+    ImageContents,
+    build_image,
+    ensure_image,
+    inspect_contents,
+    remove_images,
+)
+from bascule.sandbox.limits import SandboxLimits
+from bascule.sandbox.process import WEAKER
+from bascule.sandbox.sandbox import Backend, Ending, Sandbox
+
+__all__ = [
+    "WEAKER",
+    "Backend",
+    "Ending",
+    "EngineInfo",
+    "GuestImage",
+    "ImageContents",
+    "Isolation",
+    "Sandbox",
+    "SandboxClosed",
+    "SandboxError",
+    "SandboxLimits",
+    "build_context",
+    "build_image",
+    "ensure_image",
+    "find_engine",
+    "image_mismatch",
+    "inspect_contents",
+    "open_backend",
+    "remove_images",
+]

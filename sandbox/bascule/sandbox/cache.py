@@ -1,0 +1,29 @@
+"""The user's cache folder: wheels and guest contexts named by the hash of what they hold.
+
+Whoever can write there runs as the user already, so nothing in it is a boundary; wheels are checked again all
+the same, because they end up in images.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+
+def cache_dir(*parts: str) -> Path:
+    """Return a folder in the user's cache, made if missing (mode 0700)."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = Path(root, "bascule", *parts)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Generator[None]:
+    """Hold a lock that excludes every other process of this user; waits for it."""
+    with (cache_dir() / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

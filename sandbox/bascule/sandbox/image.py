@@ -1,0 +1,264 @@
+"""The guest image: made from the installed packages, named by the hash of all that goes into it.
+
+Decides what an image is called, when it is rebuilt, and what must not be in it. The engine and the installed
+distribution are trusted; whether a running guest really is this image is for the bridge to check (Hello).
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from dataclasses import dataclass, field
+from typing import Any
+
+from docker.errors import NotFound
+
+from bascule.sandbox.base import (
+    IMAGE_LABEL,
+    BaseImage,
+    choose_source,
+    compile_files,
+    find_base,
+    make_base,
+    run_and_export,
+)
+from bascule.sandbox.cache import locked
+from bascule.sandbox.context import context_files, image_file
+from bascule.sandbox.engine import Engine
+from bascule.sandbox.errors import SandboxError
+from bascule.sandbox.hardening import CONTEXT_DIR
+from bascule.sandbox.rootfs import file_entry, pack
+from bascule.sandbox.wheels import Target
+
+REPOSITORY = "bascule-guest"
+
+BUILD_TIMEOUT_S = 900.0
+"""Deadline of one engine call of a build."""
+
+_SHELLS = ("sh", "bash", "dash", "busybox", "ash", "zsh", "ksh", "fish")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestImage:
+    """A guest image that the engine has.
+
+    Attributes:
+        tag: ``bascule-guest:`` and the first 12 digits of the hash.
+        hash: SHA-256 of the build context, the Dockerfile and the base's identity.
+        base: what it stands on.
+        built: True when this call made it.
+    """
+
+    tag: str
+    hash: str
+    base: BaseImage
+    built: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageContents:
+    """What an inspection found in an image; the first five lists should be empty.
+
+    Attributes:
+        setuid: files with a setuid or setgid bit.
+        shells: files with the name of a shell.
+        writable: paths that the guest's user may write by their mode.
+        foreign: paths not owned by root.
+        package_managers: dpkg, apt, pip and their like.
+        executables: everything with an execute bit; what remains is said in the threat model.
+        bytes: size of all files.
+        files: their number.
+    """
+
+    setuid: list[str] = field(default_factory=list[str])
+    shells: list[str] = field(default_factory=list[str])
+    writable: list[str] = field(default_factory=list[str])
+    foreign: list[str] = field(default_factory=list[str])
+    package_managers: list[str] = field(default_factory=list[str])
+    executables: list[str] = field(default_factory=list[str])
+    bytes: int = 0
+    files: int = 0
+
+
+def build_image(base: str = "auto", *, docker_host: str | None = None, fresh: bool = False) -> GuestImage:
+    """Build the guest image, whether or not the engine has it.
+
+    Args:
+        base: ``debian`` (from packages, nothing pulled), an image reference, or ``auto``: Debian where its
+            tools are here or can be installed, else the public reference.
+        docker_host: engine address, None for the usual ones.
+        fresh: make the base anew too, with the newest packages.
+
+    Raises:
+        SandboxError: ``engine_unavailable`` or ``image_build_failed``, with what to do.
+    """
+    engine = Engine(docker_host=docker_host, timeout_s=BUILD_TIMEOUT_S)
+    try:
+        with locked("image"):
+            source = choose_source(base)
+            found = None if fresh else find_base(engine, source)
+            return _build(engine, found or make_base(engine, source))
+    finally:
+        engine.close()
+
+
+def ensure_image(base: str = "auto", *, docker_host: str | None = None, build: bool = True) -> GuestImage:
+    """Return the image for the installed packages, building it when missing; one process at a time builds.
+
+    Args:
+        build: False only looks.
+
+    Raises:
+        SandboxError: ``image_missing`` when not allowed to build; else as ``build_image``.
+    """
+    engine = Engine(docker_host=docker_host, timeout_s=BUILD_TIMEOUT_S)
+    try:
+        source = choose_source(base)
+        found = _find(engine, source)
+        if found is not None:
+            return found
+        if not build:
+            raise SandboxError(
+                "image_missing", "the guest image for this installation is missing; run `bascule image build`"
+            )
+        with locked("image"):
+            found = _find(engine, source)  # another process may have built it while this one waited
+            if found is not None:
+                return found
+            return _build(engine, find_base(engine, source) or make_base(engine, source))
+    finally:
+        engine.close()
+
+
+def inspect_contents(tag: str, *, docker_host: str | None = None) -> ImageContents:
+    """List what is in an image, by unpacking a container of it that runs nothing but ``pass``."""
+    engine = Engine(docker_host=docker_host, timeout_s=BUILD_TIMEOUT_S)
+    try:
+        exported = run_and_export(engine, tag, ["python3", "-S", "-c", "pass"])
+    finally:
+        engine.close()
+    contents = ImageContents()
+    size = files = 0
+    with tarfile.open(fileobj=exported, mode="r:") as archive:
+        for member in archive:
+            _judge(member, contents)
+            size += member.size
+            files += member.isreg()
+    return ImageContents(
+        setuid=contents.setuid,
+        shells=contents.shells,
+        writable=contents.writable,
+        foreign=contents.foreign,
+        package_managers=contents.package_managers,
+        executables=contents.executables,
+        bytes=size,
+        files=files,
+    )
+
+
+def remove_images(*, docker_host: str | None = None, keep: str | None = None) -> list[str]:
+    """Remove our images, all or all but one tag and its base; return the names removed."""
+    engine = Engine(docker_host=docker_host, timeout_s=BUILD_TIMEOUT_S)
+    removed: list[str] = []
+    try:
+        kept = _kept_tags(engine, keep)
+        images = engine.call_now(engine.api.images, filters={"label": IMAGE_LABEL})
+        for image in images:
+            names = [str(tag) for tag in image.get("RepoTags") or [image["Id"]]]
+            for name in names:
+                if name in kept:
+                    continue
+                try:
+                    engine.call_now(engine.api.remove_image, name, force=False)
+                except NotFound:
+                    continue
+                except SandboxError as error:
+                    if error.code not in ("engine_failed", "image_missing"):
+                        raise
+                    continue  # still used by a container, or a parent that goes with its child
+                removed.append(name)
+    finally:
+        engine.close()
+    return removed
+
+
+def _kept_tags(engine: Engine, keep: str | None) -> set[str]:
+    if keep is None:
+        return set()
+    found = engine.call_now(engine.api.inspect_image, keep)
+    labels: dict[str, str] = found["Config"].get("Labels") or {}
+    return {keep, str(labels.get("bascule.base", ""))}
+
+
+def _find(engine: Engine, source: str) -> GuestImage | None:
+    base = find_base(engine, source)
+    if base is None:
+        return None
+    _, image_hash = context_files(target=_target(base), base=base.identity)
+    tag = f"{REPOSITORY}:{image_hash[:12]}"
+    try:
+        engine.call_now(engine.api.inspect_image, tag)
+    except NotFound:
+        return None
+    except SandboxError as error:
+        if error.code == "image_missing":
+            return None
+        raise
+    return GuestImage(tag=tag, hash=image_hash, base=base, built=False)
+
+
+def _build(engine: Engine, base: BaseImage) -> GuestImage:
+    files, image_hash = context_files(target=_target(base), base=base.identity)
+    files.update(compile_files(engine, base, files, CONTEXT_DIR))
+    archive = pack(
+        [
+            file_entry("Dockerfile", image_file("Dockerfile")),
+            *(file_entry(f"context/{path}", content) for path, content in files.items()),
+        ]
+    )
+    tag = f"{REPOSITORY}:{image_hash[:12]}"
+    log = engine.call_now(_run_build, engine, archive, tag, base)
+    for line in log:
+        if "error" in line:
+            raise SandboxError("image_build_failed", f"the engine's build failed: {line['error']}")
+    return GuestImage(tag=tag, hash=image_hash, base=base, built=True)
+
+
+def _run_build(engine: Engine, archive: bytes, tag: str, base: BaseImage) -> list[dict[str, Any]]:
+
+    return list(
+        engine.api.build(
+            fileobj=io.BytesIO(archive),
+            custom_context=True,
+            tag=tag,
+            buildargs={"BASE": base.tag},
+            labels={IMAGE_LABEL: "guest", "bascule.base": base.tag},
+            rm=True,
+            forcerm=True,
+            decode=True,
+            network_mode="none",
+        )
+    )
+
+
+def _target(base: BaseImage) -> Target:
+    return Target(python=base.python, machine=base.machine)
+
+
+def _judge(member: tarfile.TarInfo, contents: ImageContents) -> None:
+    path = "/" + member.name.lstrip("./")
+    name = path.rpartition("/")[2]
+    if member.issym():
+        return
+    if member.isreg() and member.mode & 0o6000:
+        contents.setuid.append(path)
+    if name in _SHELLS:
+        contents.shells.append(path)
+    if member.mode & 0o002 and not member.ischr():
+        contents.writable.append(path)
+    if member.uid or member.gid:
+        contents.foreign.append(path)
+    if name in ("dpkg", "apt", "apt-get", "pip", "pip3", "ensurepip", "apk", "rpm"):
+        contents.package_managers.append(path)
+    if member.isreg() and member.mode & 0o111:
+        contents.executables.append(path)
