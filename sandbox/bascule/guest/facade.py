@@ -1,0 +1,126 @@
+"""What an import gives a script: a read-only object with listed names. The real module stays out of reach.
+
+Everything a facade holds is fresh for its run or cannot be changed: functions written in Python are copied, so
+that nothing a script manages to put on one outlives the run; functions and types written in C are immutable.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol
+
+from bascule.guest.environment import Environment
+from bascule.guest.rules.attributes import Row
+
+
+class Facade:
+    """A module as scripts see it. Its public attributes are exactly the names it was given."""
+
+    def __init__(self, name: str, members: Mapping[str, object]) -> None:
+        self.__dict__.update(members)
+        self.__dict__["__name__"] = name
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # Reached for missing names only, so the names that exist cost nothing.
+        given = sorted(key for key in self.__dict__ if not key.startswith("_"))
+        shown = ", ".join(given[:60]) + (", ..." if len(given) > 60 else "")
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} here; it has: {shown}")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"module {self.__name__!r} is read-only")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"module {self.__name__!r} is read-only")
+
+    def __repr__(self) -> str:
+        return f"<module {self.__name__!r}>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Attribute rows that come with a module; the guards take them in before the script sees the module.
+
+    Attributes:
+        instances: names an instance of exactly this type gives.
+        classes: names the class object gives.
+        writable: names that may be set on instances.
+        extensible: classes a script may inherit from.
+    """
+
+    instances: Mapping[type, Row] = field(default_factory=dict[type, Row])
+    classes: Mapping[type, Row] = field(default_factory=dict[type, Row])
+    writable: Mapping[type, Row] = field(default_factory=dict[type, Row])
+    extensible: frozenset[object] = frozenset()
+
+
+class FacadeGuards(Protocol):
+    """What facades need of the run's guards."""
+
+    def read(self, value: object, name: str, /) -> Any:
+        """Return an attribute exactly as ``value.name`` written in the script would; or raise."""
+        ...
+
+    def owns(self, cls: type, /) -> bool:
+        """Whether the script made this class, by a class statement or through a facade."""
+        ...
+
+    def adopt(self, cls: type, /) -> None:
+        """Count a class that a facade made for the script among the script's own."""
+        ...
+
+    def admit(self, rows: Rows, /) -> None:
+        """Take in the attribute rows of a module that is about to be given to the script."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the builder of a facade works with."""
+
+    environment: Environment
+    guards: FacadeGuards
+
+
+Members = dict[str, object]
+Builder = Callable[[Run], Members]
+
+
+def take(module: types.ModuleType, names: Iterable[str]) -> Members:
+    """Pick names of a real module for a facade; names this Python version lacks are left out.
+
+    Raises:
+        TypeError: a name is a module itself, which no facade may hold.
+    """
+    members: Members = {}
+    for name in names:
+        if not hasattr(module, name):
+            continue
+        value: object = getattr(module, name)
+        if isinstance(value, types.ModuleType):
+            raise TypeError(f"{module.__name__}.{name} is a module")
+        members[name] = fresh(value) if isinstance(value, types.FunctionType) else value
+    return members
+
+
+def fresh(function: types.FunctionType) -> types.FunctionType:
+    """Return a copy of a function written in Python, so that names set on it die with the run."""
+    copy = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__ = None if function.__kwdefaults__ is None else dict(function.__kwdefaults__)
+    copy.__qualname__ = function.__qualname__
+    return copy
+
+
+def renamed(function: types.FunctionType | Callable[..., object], name: str) -> types.FunctionType:
+    """Return a copy of one of our functions under the name the script knows it by."""
+    assert isinstance(function, types.FunctionType)
+    copy = fresh(function)
+    copy.__name__ = copy.__qualname__ = name
+    return copy

@@ -1,0 +1,157 @@
+"""functools and operator: what holds callables is opaque, what reads attributes goes through the guard."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any, cast
+
+from bascule.guest.facade import Members, Run, fresh
+
+Function = Callable[..., Any]
+
+
+class Partial:
+    """A call with some arguments already given. Shows only what the script put in."""
+
+    __slots__ = ("args", "func", "keywords")
+
+    def __init__(self, func: Function, /, *args: object, **keywords: object) -> None:
+        if not callable(func):
+            raise TypeError("the first argument must be callable")
+        self.func = func
+        self.args = args
+        self.keywords = keywords
+
+    def __call__(self, /, *args: object, **keywords: object) -> Any:
+        return self.func(*self.args, *args, **{**self.keywords, **keywords})
+
+    def __repr__(self) -> str:
+        return f"functools.partial({getattr(self.func, '__name__', 'function')}, ...)"
+
+
+class SingleDispatch:
+    """A function chosen by the class of its first argument. Classes are named, never read from annotations."""
+
+    __slots__ = ("_implementations",)
+
+    def __init__(self, function: Function) -> None:
+        self._implementations: dict[type, Function] = {object: function}
+
+    def register(self, cls: type, func: Function | None = None) -> Any:
+        """Use ``func`` for instances of ``cls``; a decorator when ``func`` is left out."""
+        if not isinstance(cls, type):
+            raise TypeError("write @name.register(int): the class must be given, annotations are not read")
+        if func is None:
+            return functools.partial(self._add, cls)
+        return self._add(cls, func)
+
+    def dispatch(self, cls: type) -> Function:
+        """Return the implementation for ``cls``."""
+        for kind in type.mro(cls):
+            if kind in self._implementations:
+                return self._implementations[kind]
+        return self._implementations[object]
+
+    def __call__(self, first: object, /, *args: object, **keywords: object) -> Any:
+        return self.dispatch(type(first))(first, *args, **keywords)
+
+    def _add(self, cls: type, func: Function) -> Function:
+        self._implementations[cls] = func
+        return func
+
+
+def _copy_name(wrapper: Function, wrapped: object) -> Function:
+    # Only what scripts can see; never __wrapped__ or __dict__ of something that is not a script function.
+    if type(wrapper) is FunctionType:
+        for name in ("__name__", "__qualname__", "__doc__"):
+            text = wrapped.__dict__.get(name) if isinstance(wrapped, type) else getattr(wrapped, name, None)
+            if type(text) is str:
+                setattr(wrapper, name, text)
+    return wrapper
+
+
+def _update_wrapper(wrapper: Function, wrapped: object, *_: object, **__: object) -> Function:
+    return _copy_name(wrapper, wrapped)
+
+
+def _wraps(wrapped: object, *_: object, **__: object) -> Callable[[Function], Function]:
+    def decorate(wrapper: Function) -> Function:
+        return _copy_name(wrapper, wrapped)
+
+    return decorate
+
+
+def functools_module(run: Run) -> Members:
+    """Give functools."""
+    guards = run.guards
+
+    def total_ordering(cls: type) -> type:
+        # It sets methods: never on a class that outlives the run.
+        if not guards.owns(cls):
+            raise TypeError("total_ordering needs a class that this script defines")
+        return functools.total_ordering(cls)
+
+    def lru_cache(maxsize: int | Function | None = 128, typed: bool = False) -> Any:
+        return functools.lru_cache(cast(int, maxsize), typed)
+
+    def cache(user_function: Function, /) -> Any:
+        return functools.lru_cache(maxsize=None)(user_function)
+
+    return {
+        "cache": cache,
+        "lru_cache": lru_cache,
+        "partial": Partial,
+        "singledispatch": SingleDispatch,
+        "total_ordering": total_ordering,
+        "update_wrapper": fresh(cast(FunctionType, _update_wrapper)),
+        "wraps": fresh(cast(FunctionType, _wraps)),
+    }
+
+
+def operator_module(run: Run) -> Members:
+    """Give operator: attrgetter and methodcaller read as the script itself would."""
+    read = run.guards.read
+
+    def path(name: object) -> Function:
+        # Exact type: a str subclass could lie about what it splits into (CVE-2026-34938).
+        if type(name) is not str:
+            raise TypeError("attribute name must be a string")
+        parts = name.split(".")
+
+        def get(value: Any) -> Any:
+            for part in parts:
+                value = read(value, part)
+            return value
+
+        return get
+
+    def attrgetter(attr: object, /, *attrs: object) -> Function:
+        getters = [path(name) for name in (attr, *attrs)]
+        if len(getters) == 1:
+            return getters[0]
+        return lambda value: tuple(get(value) for get in getters)
+
+    def methodcaller(name: object, /, *args: object, **keywords: object) -> Function:
+        if type(name) is not str:
+            raise TypeError("method name must be a string")
+        return lambda value: read(value, name)(*args, **keywords)
+
+    return {"attrgetter": attrgetter, "methodcaller": methodcaller}
+
+
+def itertools_module(run: Run) -> Members:
+    """Give itertools, with batched on every Python."""
+    import itertools
+
+    def batched(iterable: Iterable[object], n: int, *, strict: bool = False) -> Iterable[tuple[object, ...]]:
+        if n < 1:
+            raise ValueError("n must be at least one")
+        iterator = iter(iterable)
+        while batch := tuple(itertools.islice(iterator, n)):
+            if strict and len(batch) != n:
+                raise ValueError("batched(): incomplete batch")
+            yield batch
+
+    return {} if hasattr(itertools, "batched") else {"batched": batched}

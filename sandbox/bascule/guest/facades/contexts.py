@@ -1,0 +1,40 @@
+"""contextlib: closing reads .close through the guard, redirect_stdout turns the script's own output."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from bascule.guest.facade import Members, Run
+
+
+def contextlib_module(run: Run) -> Members:
+    """Give contextlib."""
+    read, output = run.guards.read, run.environment.output
+
+    @contextmanager
+    def closing(thing: object) -> Generator[object]:
+        try:
+            yield thing
+        finally:
+            read(thing, "close")()
+
+    @asynccontextmanager
+    async def aclosing(thing: object) -> AsyncGenerator[object]:
+        try:
+            yield thing
+        finally:
+            await read(thing, "aclose")()
+
+    @contextmanager
+    def redirect_stdout(new_target: object) -> Generator[Any]:
+        with output.redirected(read(new_target, "write")):
+            yield new_target
+
+    return {
+        "aclosing": aclosing,
+        "closing": closing,
+        "redirect_stderr": redirect_stdout,
+        "redirect_stdout": redirect_stdout,
+    }

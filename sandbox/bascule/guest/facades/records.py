@@ -1,0 +1,182 @@
+"""dataclasses, collections, abc and typing: what makes classes for a script, on the script's classes only."""
+
+from __future__ import annotations
+
+import abc
+import collections
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from bascule.guest.facade import FacadeGuards, Members, Run
+from bascule.guest.facades.copying import Copier
+
+_SCRIPT_MODULE = "__main__"
+_ANNOTATIONS_MODULE = "<annotations of the script>"
+
+
+def _class_names(value: Iterable[object]) -> list[str]:
+    # Exact type: namedtuple builds a function from these texts.
+    chosen = list(value)
+    for name in chosen:
+        if type(name) is not str:
+            raise TypeError("type names and field names must be strings")
+    return cast(list[str], chosen)
+
+
+def collections_module(run: Run) -> Members:
+    """Give collections; the classes that namedtuple makes are the script's own."""
+
+    def namedtuple(
+        typename: str,
+        field_names: str | Iterable[str],
+        *,
+        rename: bool = False,
+        defaults: Iterable[object] | None = None,
+        module: object = None,
+    ) -> type:
+        (name,) = _class_names([typename])
+        texts = field_names.replace(",", " ").split() if type(field_names) is str else field_names
+        made = collections.namedtuple(  # type: ignore[misc]
+            name, _class_names(texts), rename=bool(rename), defaults=defaults, module=_SCRIPT_MODULE
+        )
+        run.guards.adopt(made)
+        return made
+
+    return {"namedtuple": namedtuple}
+
+
+def abc_module(run: Run) -> Members:
+    """Give abc; abstractmethod marks functions only, never a class that outlives the run."""
+
+    def abstractmethod(funcobj: Any) -> Any:
+        if type(funcobj) in (types.FunctionType, property, classmethod, staticmethod):
+            # A property tells from its getter whether it is abstract and takes no mark.
+            return funcobj if type(funcobj) is property else abc.abstractmethod(funcobj)
+        raise TypeError("abstractmethod needs a method")
+
+    return {"abstractmethod": abstractmethod}
+
+
+def dataclasses_module(run: Run) -> Members:
+    """Give dataclasses."""
+    import dataclasses
+
+    guards = run.guards
+    copier = Copier(guards)
+    annotations = types.ModuleType(_ANNOTATIONS_MODULE)
+    # What annotations written as text may mean to dataclass(): these three kinds of pseudo-field and no more.
+    annotations.__dict__.update(
+        ClassVar=typing.ClassVar,
+        InitVar=dataclasses.InitVar,
+        KW_ONLY=dataclasses.KW_ONLY,
+        typing=typing,
+        dataclasses=dataclasses,
+    )
+
+    def process(cls: type, options: dict[str, Any]) -> type:
+        if not (isinstance(cls, type) and guards.owns(cls)):
+            raise TypeError("dataclass needs a class that this script defines")
+        # dataclass() looks its annotations up in sys.modules; it must not find the guest's own __main__.
+        shown = cls.__module__
+        sys.modules[_ANNOTATIONS_MODULE] = annotations
+        cls.__module__ = _ANNOTATIONS_MODULE
+        made = cls
+        try:
+            made = dataclasses.dataclass(cls, **options)
+        finally:
+            cls.__module__ = made.__module__ = shown
+            del sys.modules[_ANNOTATIONS_MODULE]
+        if made is not cls:
+            guards.adopt(made)
+        return made
+
+    def dataclass(cls: type | None = None, /, **options: Any) -> Any:
+        if cls is None:
+            return lambda cls: process(cls, options)
+        return process(cls, options)
+
+    def values(instance: object) -> list[tuple[str, Any]]:
+        if isinstance(instance, type) or not dataclasses.is_dataclass(instance):
+            raise TypeError("asdict() should be called on dataclass instances")
+        return [(field.name, getattr(instance, field.name)) for field in dataclasses.fields(instance)]
+
+    def asdict(instance: object, *, dict_factory: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:
+        return dict_factory([(name, convert(value, dict_factory, None)) for name, value in values(instance)])
+
+    def astuple(instance: object, *, tuple_factory: Callable[[list[Any]], Any] = tuple) -> Any:
+        return tuple_factory([convert(value, None, tuple_factory) for _, value in values(instance)])
+
+    def convert(value: Any, to_dict: Callable[..., Any] | None, to_tuple: Callable[..., Any] | None) -> Any:
+        kind = type(value)
+        if dataclasses.is_dataclass(kind):
+            if to_dict is not None:
+                return asdict(value, dict_factory=to_dict)
+            return astuple(value, tuple_factory=cast(Callable[..., Any], to_tuple))
+        if kind in (list, tuple, set, frozenset, collections.deque):
+            return kind(convert(item, to_dict, to_tuple) for item in value)
+        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            return kind(*[convert(item, to_dict, to_tuple) for item in cast(tuple[Any, ...], value)])
+        if isinstance(value, dict):
+            pairs = [
+                (convert(key, to_dict, to_tuple), convert(item, to_dict, to_tuple))
+                for key, item in cast(dict[Any, Any], value).items()
+            ]
+            if kind is collections.defaultdict:
+                return collections.defaultdict(value.default_factory, pairs)
+            return kind(pairs) if kind in (dict, collections.OrderedDict) else dict(pairs)
+        return copier.deepcopy(value)
+
+    return {"asdict": asdict, "astuple": astuple, "dataclass": dataclass}
+
+
+def copy_module(run: Run) -> Members:
+    """Give copy."""
+    copier = Copier(run.guards)
+
+    def replace(obj: Any, /, **changes: object) -> Any:
+        import dataclasses
+
+        if isinstance(obj, tuple) and hasattr(type(obj), "_fields"):
+            return cast(Any, obj)._replace(**changes)
+        if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+            return dataclasses.replace(obj, **changes)
+        raise TypeError(f"replace() does not support {type(obj).__name__} objects")
+
+    return {"copy": copier.copy, "deepcopy": copier.deepcopy, "replace": replace}
+
+
+def typing_module(run: Run) -> Members:
+    """Give typing; whatever keeps registries or makes classes is ours."""
+
+    def same(value: Any, /, *_: object) -> Any:
+        return value
+
+    def cast_to(typ: object, val: Any) -> Any:
+        return val
+
+    def assert_never(arg: object, /) -> typing.NoReturn:
+        raise AssertionError(f"Expected code to be unreachable, but got: {arg!r}"[:200])
+
+    def runtime_checkable(cls: type) -> type:
+        return cast(type, typing.runtime_checkable(cls)) if _owned(run.guards, cls) else cls
+
+    cast_to.__name__ = cast_to.__qualname__ = "cast"
+    return {
+        "TYPE_CHECKING": False,
+        "assert_never": assert_never,
+        "assert_type": same,
+        "cast": cast_to,
+        "final": same,
+        "no_type_check": same,
+        "overload": same,
+        "override": same,
+        "reveal_type": same,
+        "runtime_checkable": runtime_checkable,
+    }
+
+
+def _owned(guards: FacadeGuards, cls: object) -> bool:
+    return isinstance(cls, type) and guards.owns(cls)
