@@ -1,0 +1,217 @@
+"""From a function to what a tool promises: its parameters, their schemas, the schema of its result.
+
+Everything that can be wrong with a definition is found here, so that a script never meets it.
+"""
+
+from __future__ import annotations
+
+import copy
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from bascule.tools.arguments import Parameter
+from bascule.tools.canonical import canonical_json, check_plain
+from bascule.tools.docstrings import read_description, read_parameters
+from bascule.tools.errors import ToolDefinitionError
+from bascule.tools.schema import JsonSchema, SchemaError, describe_types, make_adapter, takes_unknown_fields
+from bascule.tools.signature import ABSENT, Declared, check_annotation, read_signature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What a function's signature and docstring promise.
+
+    Attributes:
+        schema: JSON Schema of all arguments.
+        returns: JSON Schema of the result and the adapter that checks it; None when nothing is declared.
+    """
+
+    description: str
+    parameters: dict[str, Parameter]
+    schema: JsonSchema
+    returns: JsonSchema | None
+    result_adapter: TypeAdapter[Any] | None
+    location: str | None
+
+
+def define(name: str, function: Callable[..., object], *, returns: object = ABSENT) -> Definition:
+    """Read a function's definition.
+
+    Args:
+        name: the tool's name, for messages.
+        returns: the type of the result, in place of the annotation.
+
+    Raises:
+        ToolDefinitionError: naming the parameter and the reason.
+    """
+    signature = read_signature(function)
+    location = signature.location
+    description = read_description(function.__doc__)
+    adapters = {
+        declared.name: _adapter(f"{name}(): parameter {declared.name}", _nullable(declared), location)
+        for declared in signature.parameters
+    }
+    schemas, defs = _describe_parameters(name, adapters, location)
+    told = read_parameters(description, list(adapters))
+    parameters = {
+        declared.name: _make_parameter(
+            name, declared, adapters[declared.name], schemas[declared.name], defs, told, location
+        )
+        for declared in signature.parameters
+    }
+    returned = signature.returns if returns is ABSENT else returns
+    check_annotation(f"{name}(): the return type", returned, location)
+    adapter = None if returned is ABSENT else _adapter(f"{name}(): the return type", returned, location)
+    return Definition(
+        description=description,
+        parameters=parameters,
+        schema=_object_schema(parameters, defs),
+        returns=None if adapter is None else _describe_result(name, adapter, location),
+        result_adapter=adapter,
+        location=location,
+    )
+
+
+def _nullable(declared: Declared) -> object:
+    """Read ``x: str = None`` as it is meant."""
+    if declared.default is None:
+        return typing.Optional[declared.annotation]  # noqa: UP045
+    return declared.annotation
+
+
+def _adapter(where: str, annotation: object, location: str | None) -> TypeAdapter[Any]:
+    try:
+        return make_adapter(annotation)
+    except SchemaError as error:
+        raise _unsupported(where, error, location) from error
+
+
+def _unsupported(where: str, reason: object, location: str | None) -> ToolDefinitionError:
+    return ToolDefinitionError("tool_type_unsupported", f"{where}: {reason}", location=location)
+
+
+def _describe_parameters(
+    name: str, adapters: dict[str, TypeAdapter[Any]], location: str | None
+) -> tuple[dict[str, JsonSchema], JsonSchema]:
+    for parameter, adapter in adapters.items():  # one by one, so that an error names its parameter
+        try:
+            describe_types({parameter: adapter}, "validation")
+        except SchemaError as error:
+            raise _unsupported(f"{name}(): parameter {parameter}", error, location) from error
+    return describe_types(adapters, "validation")
+
+
+def _describe_result(name: str, adapter: TypeAdapter[Any], location: str | None) -> JsonSchema:
+    try:
+        schemas, defs = describe_types({"return": adapter}, "serialization")
+    except SchemaError as error:
+        raise _unsupported(f"{name}(): the return type", error, location) from error
+    schema = schemas["return"]
+    return {**schema, "$defs": defs} if defs else schema
+
+
+def _make_parameter(
+    tool: str,
+    declared: Declared,
+    adapter: TypeAdapter[Any],
+    schema: JsonSchema,
+    defs: JsonSchema,
+    told: dict[str, str],
+    location: str | None,
+) -> Parameter:
+    schema = {key: value for key, value in schema.items() if key != "default"}
+    if declared.name in told:
+        schema.setdefault("description", told[declared.name])
+    used = _reachable(schema, defs)
+    extra: Literal["forbid"] | None = None if takes_unknown_fields([schema, used]) else "forbid"
+    parameter = Parameter(name=declared.name, schema=schema, adapter=adapter, required=True, extra=extra)
+    default = _find_default(tool, declared, location)
+    if default is ABSENT:
+        return parameter
+    plain = _plain_default(tool, parameter, default, location)
+    return Parameter(
+        name=declared.name,
+        schema={**schema, "default": plain},
+        adapter=adapter,
+        required=False,
+        default=plain,
+        extra=extra,
+    )
+
+
+def _find_default(tool: str, declared: Declared, location: str | None) -> object:
+    if declared.default is not ABSENT or typing.get_origin(declared.annotation) is not typing.Annotated:
+        return declared.default
+    for mark in reversed(typing.get_args(declared.annotation)):
+        if not isinstance(mark, FieldInfo) or mark.is_required():
+            continue
+        first, second = (mark.get_default(call_default_factory=True, validated_data={}) for _ in range(2))
+        if first is not PydanticUndefined and first != second:
+            raise ToolDefinitionError(
+                "tool_default_invalid",
+                f"{tool}(): parameter {declared.name}: its default differs each time; "
+                "use None and make the value in the function",
+                location=location,
+            )
+        return first
+    return ABSENT
+
+
+def _plain_default(tool: str, parameter: Parameter, default: object, location: str | None) -> JsonValue:
+    """Return the default as it stands in canonical arguments, proven to be a value the type accepts."""
+    try:
+        plain = parameter.adapter.dump_python(
+            parameter.adapter.validate_python(copy.deepcopy(default)),
+            mode="json",
+            by_alias=True,
+            warnings="error",
+        )
+        check_plain(plain, path=parameter.name)
+        if canonical_json(parameter.write(parameter.read(plain))) != canonical_json(plain):
+            raise ValueError("it does not read back what it writes as JSON")
+    except Exception as error:  # validators and serializers are the author's own code
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise ToolDefinitionError(
+            "tool_default_invalid",
+            f"{tool}(): parameter {parameter.name}: the default {default!r:.60} does not fit: {reason}",
+            location=location,
+        ) from error
+    return typing.cast("JsonValue", plain)
+
+
+def _object_schema(parameters: dict[str, Parameter], defs: JsonSchema) -> JsonSchema:
+    schema: JsonSchema = {
+        "type": "object",
+        "properties": {name: parameter.schema for name, parameter in parameters.items()},
+        "required": [name for name, parameter in parameters.items() if parameter.required],
+        "additionalProperties": False,
+    }
+    if defs:
+        schema["$defs"] = defs
+    return schema
+
+
+def _reachable(schema: JsonSchema, defs: JsonSchema) -> list[JsonSchema]:
+    """Return the definitions a schema refers to, directly or not."""
+    found: dict[str, JsonSchema] = {}
+    waiting: list[object] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            members: dict[str, object] = node
+            reference = members.get("$ref")
+            if isinstance(reference, str):
+                name = reference.rsplit("/", 1)[-1]
+                if name in defs and name not in found:
+                    found[name] = defs[name]
+                    waiting.append(defs[name])
+            waiting.extend(members.values())
+        elif isinstance(node, list):
+            waiting.extend(node)  # pyright: ignore[reportUnknownArgumentType]
+    return list(found.values())

@@ -1,0 +1,209 @@
+"""Tools from where a user has them: ``module:attr``, ``module``, ``file.py``, ``file.py:attr``.
+
+Runs the user's code on the host: a specification comes from an operator's command line or settings and is
+trusted as such. Decides what in a module counts as its tools.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, cast
+
+from bascule.tools.errors import ToolDefinitionError, ToolLoadError
+from bascule.tools.registry import Registry
+from bascule.tools.tool import AnyTool, Effects, Tool, tool
+
+_EFFECTS: dict[object, tuple[Effects, frozenset[str]]] = {
+    "read": ("read", frozenset()),
+    "idempotent": ("idempotent", frozenset()),
+    "once": ("once", frozenset()),
+    "write": ("once", frozenset()),
+    "external": ("once", frozenset({"external"})),
+}
+"""What a module's EFFECTS may say of a function: our effects and labels for it."""
+
+
+def load_tools(*specs: str) -> list[AnyTool]:
+    """Load tools from one or several sources, in order.
+
+    Args:
+        specs: each ``module:attr``, ``module``, ``file.py`` or ``file.py:attr``. An attribute may be a tool,
+            a function, a list, tuple or dict of them, a Registry, or dotted (``Class.method`` of an instance).
+            A whole module gives its ``TOOLS`` (with ``EFFECTS``), or else every tool and Registry in it.
+
+    Raises:
+        ToolLoadError: nothing was found, or loading failed; the message names file and line.
+        ToolDefinitionError: ``tool_duplicate``: two of the sources give tools of one name.
+    """
+    tools = [each for spec in specs for each in _load(spec)]
+    return list(Registry(tools))
+
+
+def _load(spec: str) -> list[AnyTool]:
+    source, attribute = _split(spec)
+    module = _import_file(spec, Path(source)) if source.endswith(".py") else _import_module(spec, source)
+    try:
+        if attribute is None:
+            return _from_module(spec, module)
+        value: object = module
+        for name in attribute.split("."):
+            if not hasattr(value, name):
+                raise ToolLoadError(
+                    "tool_source_missing", f"{spec}: {_file_of(module)} has no {name}{_hint(value)}"
+                )
+            value = getattr(value, name)
+        return _from_value(spec, value, _effects_of(spec, module))
+    except ToolDefinitionError as error:
+        raise ToolLoadError("tool_source_broken", f"{spec}: {error}") from error
+
+
+def _split(spec: str) -> tuple[str, str | None]:
+    source, colon, attribute = spec.rpartition(":")
+    if not colon:
+        source, attribute = spec, ""
+    elif not all(part.isidentifier() for part in attribute.split(".")):
+        if not attribute.endswith(".py"):  # C:\tools.py has a colon of its own
+            raise ToolLoadError("tool_source_invalid", f"{spec}: write module:attr, file.py or file.py:attr")
+        source, attribute = spec, ""
+    if not source:
+        raise ToolLoadError("tool_source_invalid", f"{spec}: write module:attr, file.py or file.py:attr")
+    return source, attribute or None
+
+
+def _import_module(spec: str, name: str) -> ModuleType:
+    _reach(Path.cwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise ToolLoadError(
+                "tool_source_missing", f"{spec}: there is no module {error.name} here or in the environment"
+            ) from error
+        raise _broken(spec, error) from error
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
+        raise _broken(spec, error) from error
+
+
+def _import_file(spec: str, path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ToolLoadError("tool_source_missing", f"{spec}: there is no file {path}")
+    resolved = path.resolve()
+    name = f"bascule_tools_{hashlib.sha256(os.fsencode(resolved)).hexdigest()[:12]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    _reach(resolved.parent)
+    found = importlib.util.spec_from_file_location(name, resolved)
+    assert found is not None  # the suffix .py decides that
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module  # dataclasses and postponed annotations look it up
+    try:
+        found.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # as above
+        del sys.modules[name]
+        raise _broken(spec, error) from error
+    return module
+
+
+def _reach(folder: Path) -> None:
+    """Let a module import its neighbours; at the end of the path, so that it hides nothing installed."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _broken(spec: str, error: BaseException) -> ToolLoadError:
+    """Name the innermost line of the user's own code at which loading failed."""
+    if isinstance(error, SyntaxError) and error.filename:
+        where = f"{error.filename}:{error.lineno}"
+    else:
+        here = os.path.dirname(__file__)
+        python = os.path.dirname(os.__file__)
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if not frame.filename.startswith((here, "<frozen"))
+            and ("site-packages" in frame.filename or not frame.filename.startswith(python))
+        ]
+        own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
+        where = f"{own[-1].filename}:{own[-1].lineno}" if own else spec
+    return ToolLoadError("tool_source_broken", f"{spec}: {where}: {type(error).__name__}: {error}")
+
+
+def _from_module(spec: str, module: ModuleType) -> list[AnyTool]:
+    if hasattr(module, "TOOLS"):
+        return _from_value(spec, module.TOOLS, _effects_of(spec, module))
+    found = [value for value in vars(module).values() if isinstance(value, Tool | Registry)]
+    if not found:
+        raise ToolLoadError(
+            "tool_source_empty",
+            f"{spec}: {_file_of(module)} has no tools; decorate functions with @tool, set TOOLS, "
+            f"or name one: {spec}:attr",
+        )
+    return _from_value(spec, found, {})
+
+
+def _from_value(spec: str, value: object, effects: Mapping[str, object]) -> list[AnyTool]:
+    if isinstance(value, Tool):
+        return [cast("AnyTool", value)]
+    if isinstance(value, FunctionType | MethodType):
+        return [_wrap(spec, value.__name__, value, effects)]
+    if isinstance(value, Mapping):
+        members = cast("Mapping[object, object]", value)
+        return [
+            made
+            for name, member in members.items()
+            for made in (
+                [_wrap(spec, str(name), member, effects)]
+                if isinstance(member, FunctionType | MethodType)
+                else _from_value(spec, member, effects)
+            )
+        ]
+    if isinstance(value, Registry | list | tuple | set | frozenset):
+        return [
+            made for member in cast("Iterable[object]", value) for made in _from_value(spec, member, effects)
+        ]
+    raise ToolLoadError(
+        "tool_source_invalid",
+        f"{spec}: a {type(value).__name__} is no tool; give functions, tools, a list or dict of them, "
+        "or a Registry",
+    )
+
+
+def _wrap(spec: str, name: str, function: Callable[..., Any], effects: Mapping[str, object]) -> AnyTool:
+    declared = effects.get(name, "once")
+    if not isinstance(declared, str) or declared not in _EFFECTS:
+        raise ToolLoadError(
+            "tool_source_invalid",
+            f"{spec}: EFFECTS[{name!r}] is {declared!r:.60}; "
+            f"it must be one of {', '.join(map(str, _EFFECTS))}",
+        )
+    effect, labels = _EFFECTS[declared]
+    return tool(effects=effect, labels=labels, name=name)(function)
+
+
+def _effects_of(spec: str, module: ModuleType) -> Mapping[str, object]:
+    effects = getattr(module, "EFFECTS", {})
+    if not isinstance(effects, Mapping):
+        raise ToolLoadError("tool_source_invalid", f"{spec}: EFFECTS in {_file_of(module)} is no dict")
+    return cast("Mapping[str, object]", effects)
+
+
+def _file_of(module: ModuleType) -> str:
+    return str(getattr(module, "__file__", None) or module.__name__)
+
+
+def _hint(value: object) -> str:
+    names = (
+        [name for name, member in vars(value).items() if isinstance(member, Tool)]
+        if hasattr(value, "__dict__")
+        else []
+    )
+    return f"; tools in it: {', '.join(names[:10])}" if names else ""

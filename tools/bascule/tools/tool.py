@@ -1,0 +1,240 @@
+"""The `tool` decorator and what it makes: a function with everything the bridge must know of it.
+
+Decides at definition time whether a function can be offered to a script at all. Trusts the function's
+author; nothing here runs the function except `Tool.call` and a plain Python call of the tool.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args, overload
+
+from pydantic import TypeAdapter
+
+from bascule.tools.arguments import Arguments, Parameter, validate_arguments
+from bascule.tools.canonical import canonical_json
+from bascule.tools.definition import define
+from bascule.tools.docstrings import read_summary
+from bascule.tools.errors import ToolDefinitionError
+from bascule.tools.naming import check_name, check_word
+from bascule.tools.results import encode_plain, to_plain
+from bascule.tools.returns import check_result
+from bascule.tools.schema import JsonSchema
+from bascule.tools.signature import ABSENT, find_location
+from bascule.wire import ToolStub
+
+Effects = Literal["read", "idempotent", "once"]
+"""read: changes nothing. idempotent: twice is as once. once: must not happen twice; people may be asked."""
+
+DEFAULT_TIMEOUT_S = 60.0
+MAX_TIMEOUT_S = 3600.0
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Tool(Generic[P, R]):
+    """A function that scripts may call. Still callable as the function it was made of.
+
+    Attributes:
+        name: what scripts write; dots make namespaces (``crm.find_contact``).
+        description: the docstring; summary: its first sentence.
+        parameters: JSON Schema of the arguments, ``properties`` in the order of the signature.
+        returns: JSON Schema of the result as `dump_result` writes it, None when none is declared.
+        effects, labels, timeout_s, parallel_safe, resource: see `tool`.
+        location: ``file.py:12`` of the function, for messages.
+        is_async: whether `call` gives an awaitable.
+    """
+
+    name: str
+    description: str
+    summary: str
+    parameters: JsonSchema
+    returns: JsonSchema | None
+    effects: Effects
+    labels: frozenset[str]
+    timeout_s: float
+    parallel_safe: bool
+    resource: str | None
+    location: str | None
+    is_async: bool
+    function: Callable[P, R]
+    _parameters: Mapping[str, Parameter] = field(repr=False)
+    _result_adapter: TypeAdapter[Any] | None = field(repr=False)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function as Python code does: nothing is validated, converted or recorded."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name} effects={self.effects}>"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 in hex of all that a script, a policy or an operator sees of the definition."""
+        definition: dict[str, Any] = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+            "returns": self.returns,
+            "effects": self.effects,
+            "labels": sorted(self.labels),
+            "timeout_s": self.timeout_s,
+            "parallel_safe": self.parallel_safe,
+            "resource": self.resource,
+        }
+        return sha256(canonical_json(definition)).hexdigest()
+
+    @property
+    def __wrapped__(self) -> Callable[P, R]:
+        """The function, so that `inspect.signature` and `inspect.unwrap` see it."""
+        return self.function
+
+    @property
+    def __name__(self) -> str:
+        return self.name.rsplit(".", 1)[-1]
+
+    def validate(self, args: object) -> Arguments:
+        """Validate a call's arguments, given by name as decoded JSON. Untrusted.
+
+        Raises:
+            ArgumentsInvalid: with every problem, in words for the script.
+            ToolDefinitionError: ``tool_arguments_unstable``: a type of the tool is not fit for arguments.
+        """
+        return validate_arguments(self.name, self._parameters, self.parameters.get("$defs", {}), args)
+
+    def call(self, values: Mapping[str, Any]) -> R:
+        """Call the function with the values of validated arguments; await the outcome if it is awaitable."""
+        call = cast("Callable[..., R]", self.function)
+        return call(**values)
+
+    def dump_result(self, value: object) -> bytes:
+        """Return what the function gave as JSON bytes, checked against the declared type.
+
+        Raises:
+            ResultInvalid: the tool has a bug; the message names the place in the result.
+        """
+        plain = to_plain(self.name, value)
+        encoded = encode_plain(self.name, plain)
+        if self._result_adapter is not None:
+            check_result(self.name, self._result_adapter, value, encoded)
+        return encoded
+
+    def stub(self) -> ToolStub:
+        """Return what the guest is told of this tool."""
+        return ToolStub(
+            name=self.name, parameters=self.parameters, returns=self.returns, summary=self.summary
+        )
+
+
+AnyTool = Tool[..., Any]
+"""A tool of any signature: what registries and the bridge handle."""
+
+
+@overload
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
+
+
+@overload
+def tool(
+    *,
+    effects: Effects = "once",
+    labels: Collection[str] = (),
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    parallel_safe: bool = False,
+    resource: str | None = None,
+    name: str | None = None,
+    returns: object = ABSENT,
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+
+
+def tool(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    effects: Effects = "once",
+    labels: Collection[str] = (),
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    parallel_safe: bool = False,
+    resource: str | None = None,
+    name: str | None = None,
+    returns: object = ABSENT,
+) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
+    """Make a tool of a sync or async function; usable with and without parentheses.
+
+    Args:
+        effects: ``read``, ``idempotent`` or ``once``; decides policy defaults, retries and parallelism.
+        labels: ``untrusted`` or ``private`` sources, ``external`` sinks, or your own words for policy rules.
+        timeout_s: seconds one call may take, above 0 and at most 3600.
+        parallel_safe: whether calls with effects may overlap.
+        resource: calls of tools with the same resource never overlap.
+        name: what scripts write, by default the function's name.
+        returns: the type of the result, where the annotation is missing or less precise.
+
+    Raises:
+        ToolDefinitionError: the function cannot be offered as it is written; the message says why.
+    """
+
+    def make(function: Callable[P, R]) -> Tool[P, R]:
+        location = find_location(function)
+        own_name = str(getattr(function, "__name__", "")) if name is None else name
+        definition = define(own_name, function, returns=returns)
+        check_name(own_name, location=location)
+        _check_options(own_name, effects, timeout_s, location)
+        made: Tool[P, R] = Tool(
+            name=own_name,
+            description=definition.description,
+            summary=read_summary(definition.description),
+            parameters=definition.schema,
+            returns=definition.returns,
+            effects=effects,
+            labels=_read_labels(own_name, labels, location),
+            timeout_s=float(timeout_s),
+            parallel_safe=parallel_safe,
+            resource=_read_resource(resource, location),
+            location=location,
+            is_async=inspect.iscoroutinefunction(function),
+            function=function,
+            _parameters=definition.parameters,
+            _result_adapter=definition.result_adapter,
+        )
+        return made
+
+    return make if function is None else make(function)
+
+
+def _check_options(name: str, effects: str, timeout_s: float, location: str | None) -> None:
+    if effects not in get_args(Effects):
+        raise ToolDefinitionError(
+            "tool_option_invalid",
+            f"{name}(): effects is {effects!r:.60}; it must be one of {', '.join(get_args(Effects))}",
+            location=location,
+        )
+    if not 0 < timeout_s <= MAX_TIMEOUT_S:
+        raise ToolDefinitionError(
+            "tool_option_invalid",
+            f"{name}(): timeout_s is {timeout_s}; it must be above 0 and at most {MAX_TIMEOUT_S:g}",
+            location=location,
+        )
+
+
+def _read_labels(name: str, labels: Collection[str], location: str | None) -> frozenset[str]:
+    if isinstance(labels, str):
+        raise ToolDefinitionError(
+            "tool_option_invalid",
+            f"{name}(): labels is a text; write a set, {{{labels!r:.60}}}",
+            location=location,
+        )
+    for label in labels:
+        check_word("label", label, location=location)
+    return frozenset(labels)
+
+
+def _read_resource(resource: str | None, location: str | None) -> str | None:
+    if resource is not None:
+        check_word("resource", resource, location=location)
+    return resource
