@@ -23,12 +23,22 @@ from bascule.sandbox.base import (
     run_and_export,
 )
 from bascule.sandbox.cache import locked
-from bascule.sandbox.context import context_files, image_file
+from bascule.sandbox.context import build_context, context_files, image_file
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.hardening import CONTEXT_DIR
 from bascule.sandbox.rootfs import file_entry, pack
 from bascule.sandbox.wheels import Target
+
+__all__ = [
+    "GuestImage",
+    "ImageContents",
+    "build_context",
+    "build_image",
+    "ensure_image",
+    "inspect_contents",
+    "remove_images",
+]
 
 REPOSITORY = "bascule-guest"
 
