@@ -1,0 +1,94 @@
+"""The clock of one run: how long the guest was running, how long the run took, and what of it people took.
+
+Only two things count against limits: the guest running (``wall_s``), and everything but people (``run_s``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Literal
+
+from bascule.bridge.limits import GUEST_GRACE_S, Limits
+
+
+class RunClock:
+    """Measures one run; begins when it is made.
+
+    Args:
+        limits: of the run.
+        changed: called when a wait for a person begins or ends, because deadlines move with it.
+        read: a clock that only rises, in seconds.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        changed: Callable[[], None] = lambda: None,
+        read: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limits = limits
+        self._changed = changed
+        self._read = read
+        self._begun = read()
+        self._active_s = 0.0
+        self._active_since: float | None = None
+        self._people = 0
+        self._people_s = 0.0
+        self._people_since = 0.0
+
+    def guest_runs(self) -> None:
+        """Note that the guest was given something to do."""
+        self._active_since = self._read()
+
+    def guest_waits(self) -> None:
+        """Note that the guest said it is blocked, or ended."""
+        if self._active_since is not None:
+            self._active_s += self._read() - self._active_since
+            self._active_since = None
+
+    @contextmanager
+    def people(self) -> Generator[None]:
+        """Keep the run's time from counting while a person is asked."""
+        if self._people == 0:
+            self._people_since = self._read()
+        self._people += 1
+        self._changed()
+        try:
+            yield
+        finally:
+            self._people -= 1
+            if self._people == 0:
+                self._people_s += self._read() - self._people_since
+            self._changed()
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds since the run began, people included."""
+        return self._read() - self._begun
+
+    @property
+    def active_s(self) -> float:
+        """Seconds in which the guest was running."""
+        if self._active_since is None:
+            return self._active_s
+        return self._active_s + self._read() - self._active_since
+
+    def remaining_s(self) -> float | None:
+        """Return the seconds until a limit is reached, None while only people are waited for."""
+        left: list[float] = []
+        if self._active_since is not None:
+            left.append(self._limits.wall_s + GUEST_GRACE_S - self.active_s)
+        if self._people == 0:
+            left.append(self._limits.run_s - (self.wall_s - self._people_s))
+        return max(0.0, min(left)) if left else None
+
+    def expired(self) -> Literal["wall_limit", "run_limit"] | None:
+        """Return which limit is reached, the script's own first."""
+        if self._active_since is not None and self.active_s >= self._limits.wall_s + GUEST_GRACE_S:
+            return "wall_limit"
+        if self._people == 0 and self.wall_s - self._people_s >= self._limits.run_s:
+            return "run_limit"
+        return None

@@ -1,0 +1,139 @@
+"""The one function that shows untrusted text to a person, on every channel.
+
+It decides what a reader may be shown as is. It trusts nothing: text of scripts, arguments, results and tool
+descriptions may try to move the cursor, reverse the reading direction, hide characters or look like
+something else. What it gives is printable, on one line, and unambiguous: every backslash in plain text is
+doubled, so an escape is never something the author wrote. Sources: Unicode 15 DerivedCoreProperties
+(Default_Ignorable_Code_Point), UTS 39 (confusables), CVE-2021-42574 (Trojan Source).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Final
+
+MAX_SHOWN_CHARS: Final = 2000
+"""Characters shown of one text before its middle is cut."""
+
+_PLAIN = re.compile(r"(?! )(?:[!-\[\]-~]| (?! ))*+(?<! )")
+_ESCAPED_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SPACE_MARK: Final = "\u2423"
+_IGNORABLE: Final = (
+    (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5),
+    (0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x2800, 0x2800),
+    (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8),
+    (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+"""Default-ignorable code points, and the empty Braille cell, which is drawn as nothing."""
+
+_WORD = re.compile(r"[^\W_](?:[\w.@-]*[^\W_])?")
+_MARKS_PER_LETTER: Final = 2
+_LOOKALIKE_LATIN: Final = frozenset("\u0131\u0138\u0149\u017f")
+"""Letters of Latin Extended-A that pass for ASCII ones: dotless i, kra, n preceded by apostrophe, long s."""
+
+
+def show(text: str, *, max_chars: int = MAX_SHOWN_CHARS) -> str:
+    """Return ``text`` as one printable line.
+
+    At ``max_chars`` the middle is left out, and the length and the hash of the whole are given.
+    """
+    return _show(text, max_chars=max_chars, json=False)
+
+
+def show_json(canonical: bytes, *, max_chars: int = MAX_SHOWN_CHARS) -> str:
+    """Return JSON as one printable line that, marked spaces apart, still is the same JSON.
+
+    Args:
+        canonical: UTF-8 JSON without white space between tokens.
+    """
+    return _show(canonical.decode("utf-8", "backslashreplace"), max_chars=max_chars, json=True)
+
+
+def _show(text: str, *, max_chars: int, json: bool) -> str:
+    if len(text) <= max_chars:
+        return _escape(text, json=json)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    half = max_chars // 2
+    cut = f" [... {len(text) - 2 * half} of {len(text)} characters left out, sha256 {digest[:16]} ...] "
+    return _escape(text[:half], json=json) + cut + _escape(text[-half:], json=json)
+
+
+def _escape(text: str, *, json: bool) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
+    suspects = _confusable_positions(text)
+    shown: list[str] = []
+    index = 0
+    marks = _MARKS_PER_LETTER
+    while index < len(text):
+        char = text[index]
+        if char == " ":
+            end = index
+            while end < len(text) and text[end] == " ":
+                end += 1
+            shown.append(_spaces(end - index, inner=index > 0 and end < len(text)))
+            index = end
+            marks = _MARKS_PER_LETTER
+            continue
+        category = unicodedata.category(char)
+        if category in ("Mn", "Me"):
+            marks += 1
+        else:
+            marks = 0 if category.startswith("L") and not char.isascii() else _MARKS_PER_LETTER
+        if index in suspects or _hidden(char, category) or marks > _MARKS_PER_LETTER:
+            shown.append(_code(char, json=json))
+        elif char == "\\" and not json:
+            shown.append("\\\\")
+        else:
+            shown.append(char)
+        index += 1
+    return "".join(shown)
+
+
+def _hidden(char: str, category: str) -> bool:
+    code = ord(char)
+    if category in _ESCAPED_CATEGORIES or category == "Zs" or char == _SPACE_MARK:
+        return True
+    return code > 0xAC and any(first <= code <= last for first, last in _IGNORABLE)
+
+
+def _spaces(count: int, *, inner: bool) -> str:
+    if count == 1 and inner:
+        return " "
+    return _SPACE_MARK * count if count <= 8 else f"{_SPACE_MARK}x{count}{_SPACE_MARK}"
+
+
+def _code(char: str, *, json: bool) -> str:
+    if char in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
+    code = ord(char)
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    if not json:
+        return f"\\U{code:08x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def _confusable_positions(text: str) -> frozenset[int]:
+    """Return where letters stand that could pass for ASCII ones within a word that has ASCII letters."""
+    if text.isascii():
+        return frozenset()
+    found: set[int] = set()
+    for word in _WORD.finditer(text):
+        letters = word.group()
+        if letters.isascii() or not any(char.isascii() and char.isalpha() for char in letters):
+            continue
+        found.update(
+            word.start() + offset
+            for offset, char in enumerate(letters)
+            if not char.isascii() and char.isalnum() and not _plain_latin(char)
+        )
+    return frozenset(found)
+
+
+def _plain_latin(char: str) -> bool:
+    """Tell whether a letter is one of the accented Latin letters that Europeans write names with."""
+    return "\u00c0" <= char <= "\u017f" and char not in _LOOKALIKE_LATIN

@@ -1,0 +1,150 @@
+"""Classifies, once, why a call gave no value: bounded words for the script, the traceback for the operator.
+
+Exceptions come from tools, which the operator chose; their texts may still carry host paths and credentials,
+so a script gets them without either.
+"""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from bascule.bridge.receipt import CallState
+from bascule.tools import AnyTool
+from bascule.wire import ToolFailure
+
+MAX_MESSAGE_CHARS: Final = 1000
+"""Characters of a tool's own message that reach the script."""
+
+_log = logging.getLogger("bascule.bridge")
+
+_CATCHABLE: Final = frozenset(
+    {
+        "ArithmeticError", "ConnectionError", "FileExistsError", "FileNotFoundError", "IndexError",
+        "KeyError",
+        "LookupError", "NotImplementedError", "OSError", "OverflowError", "PermissionError", "RuntimeError",
+        "TimeoutError", "TypeError", "ValueError", "ZeroDivisionError",
+    }
+)  # fmt: skip
+"""Built-in exceptions under whose name a script may catch a failure."""
+
+_BUGS: Final = (
+    AttributeError,
+    NameError,
+    ImportError,
+    AssertionError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+)
+"""What tools do not raise on purpose; their texts describe the host's code, not the call."""
+
+_CREDENTIALS: Final = (
+    re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}"),
+    re.compile(r"(?i)\b(api[_-]?key|access[_-]?token|token|password|passwd|secret)([=:]\s*)[^\s&,;]+"),
+    re.compile(r"(://)[^/\s:@]+:[^/\s@]+@"),
+)
+
+
+class CallFailed(Exception):
+    """Raised inside the pipeline to leave it: what the script is told and what the receipt says."""
+
+    def __init__(self, failure: ToolFailure, state: CallState) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+        self.state: CallState = state
+
+
+class LimitReached(Exception):
+    """Raised inside the pipeline when a limit ends the whole run: its kind, and words for it."""
+
+    def __init__(self, kind: str, message: str, *, line: int) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.line = line
+
+
+def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int) -> CallFailed:
+    """Return what an exception of a tool means for the call that raised it."""
+    _log.warning("run %s call %d: tool %s raised", run_id, seq, tool.name, exc_info=error)
+    name = catchable_name(error)
+    once = tool.effects == "once"
+    if isinstance(error, TimeoutError) and once:
+        return CallFailed(unknown_outcome(tool, "it timed out", exception=name), "unknown")
+    kind = "failed"
+    if isinstance(error, TimeoutError):
+        kind = "timeout"
+    elif isinstance(error, ConnectionError):
+        kind = "unavailable"
+    failure = ToolFailure(
+        kind=kind,
+        message=_message(error),
+        retryable=kind != "failed" and not once,
+        exception=name,
+    )
+    return CallFailed(failure, "failed")
+
+
+def timed_out(tool: AnyTool) -> CallFailed:
+    """Return what it means that the host stopped waiting for a tool that was started."""
+    if tool.effects == "once":
+        reason = f"it did not end within {tool.timeout_s:g} s"
+        return CallFailed(unknown_outcome(tool, reason, exception="TimeoutError"), "unknown")
+    failure = ToolFailure(
+        kind="timeout",
+        message=f"{tool.name} did not end within {tool.timeout_s:g} s",
+        suggestion="ask for less in one call, or try once more",
+        retryable=True,
+        exception="TimeoutError",
+    )
+    return CallFailed(failure, "failed")
+
+
+def unknown_outcome(tool: AnyTool, reason: str, *, exception: str | None) -> ToolFailure:
+    """Return the failure of a call of which nobody knows whether it took effect."""
+    return ToolFailure(
+        kind="unknown_outcome",
+        message=f"{tool.name} was started, but {reason}: it may or may not have happened",
+        suggestion="do not repeat this call; check with another tool whether it happened, or report that",
+        exception=exception,
+    )
+
+
+def catchable_name(error: BaseException) -> str | None:
+    """Return the nearest built-in exception a script may catch this one as."""
+    for cls in type(error).__mro__:
+        if cls.__name__ in _CATCHABLE and getattr(builtins, cls.__name__) is cls:
+            return str(cls.__name__)
+    return None
+
+
+def redact(text: str) -> str:
+    """Return text without credentials and without places of the host, bounded, and encodable."""
+    text = text[: 4 * MAX_MESSAGE_CHARS].encode("utf-8", "replace").decode()
+    for root in _host_roots():
+        text = re.sub(re.escape(root) + r"(?:/[^\s'\"]*)?(?![\w-])", "[host path]", text)
+    text = _CREDENTIALS[0].sub(r"\1 [redacted]", text)
+    text = _CREDENTIALS[1].sub(r"\1\2[redacted]", text)
+    text = _CREDENTIALS[2].sub(r"\1[redacted]@", text)
+    return text if len(text) <= MAX_MESSAGE_CHARS else text[:MAX_MESSAGE_CHARS] + " [...]"
+
+
+def _host_roots() -> list[str]:
+    roots = {sys.prefix, sys.base_prefix, str(Path.home()), str(Path.cwd()), tempfile.gettempdir()}
+    return sorted(roots - {"/"}, key=len, reverse=True)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, _BUGS):
+        return f"internal error in the tool ({type(error).__name__}); the operator's log has the details"
+    if isinstance(error, OSError) and error.filename is not None:
+        return redact(error.strerror or type(error).__name__)
+    if isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str):
+        return redact(error.args[0])  # str() of a KeyError is the repr of its key
+    return redact(str(error)) or type(error).__name__

@@ -1,0 +1,73 @@
+"""The ledger of one run: what is known of each call while it is going on, and the receipts made of it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from bascule.bridge.receipt import CallError, CallState, Receipt
+from bascule.tools.canonical import canonical_json
+from bascule.wire import Call
+
+
+@dataclass(slots=True, eq=False)
+class CallRecord:
+    """One call while it is going on; becomes a `Receipt`.
+
+    Attributes:
+        arguments: canonical JSON once the arguments are validated, before that None.
+        dispatched: the tool was started.
+    """
+
+    call: Call
+    arguments: bytes | None = None
+    effects: str | None = None
+    state: CallState = "not_started"
+    dispatched: bool = False
+    duration_s: float = 0.0
+    result_bytes: int = 0
+    error: CallError | None = None
+    approved_by: str | None = None
+    duplicate: bool = False
+    cancelled: bool = False
+
+    @property
+    def identity(self) -> bytes:
+        """Return what two calls share that do the same: hash of tool and canonical arguments."""
+        return hashlib.sha256(self.call.tool.encode() + b"\0" + (self.arguments or b"")).digest()
+
+    def receipt(self) -> Receipt:
+        """Return the receipt as things stand."""
+        return Receipt(
+            seq=self.call.seq,
+            tool=self.call.tool,
+            effects=self.effects,
+            arguments=canonical_json(self.call.args) if self.arguments is None else self.arguments,
+            line=self.call.line,
+            state=self.state,
+            duration_s=self.duration_s,
+            result_bytes=self.result_bytes,
+            error=self.error,
+            approved_by=self.approved_by,
+            duplicate=self.duplicate,
+            cancelled=self.cancelled,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Ledger:
+    """All calls of one run, in issue order, and which identical ones were denied or have run before."""
+
+    records: list[CallRecord] = field(default_factory=list[CallRecord])
+    denied: dict[bytes, str] = field(default_factory=dict[bytes, str])
+    ran_once: set[bytes] = field(default_factory=set[bytes])
+
+    def open(self, call: Call) -> CallRecord:
+        """Begin the record of a call that was just issued."""
+        record = CallRecord(call)
+        self.records.append(record)
+        return record
+
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Return one receipt per call."""
+        return tuple(record.receipt() for record in self.records)

@@ -1,0 +1,50 @@
+"""Turns what happens in a run into events, with every untrusted text made safe to show."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from bascule.bridge.display import show, show_json
+from bascule.bridge.events import Event, EventChannel, EventName
+from bascule.bridge.ledger import CallRecord
+
+_SHOWN_CHARS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Narrator:
+    """Speaks for one run. Costs next to nothing while nobody listens."""
+
+    run_id: str
+    channel: EventChannel
+
+    def call(self, name: EventName, record: CallRecord) -> None:
+        """Tell about one call: its arguments as long as it goes on, its error when it has one."""
+        if not self.channel.watched:
+            return
+        if record.error is not None:
+            text = show(record.error.message, max_chars=_SHOWN_CHARS)
+        elif record.arguments is not None:
+            text = show_json(record.arguments, max_chars=_SHOWN_CHARS)
+        else:
+            text = ""
+        self.channel.publish(
+            Event(
+                name=name,
+                run_id=self.run_id,
+                at=time.time(),
+                seq=record.call.seq,
+                tool=show(record.call.tool, max_chars=100),
+                text=text,
+                duration_s=record.duration_s,
+            )
+        )
+
+    def run(self, name: EventName, *, text: str = "", duration_s: float = 0.0) -> None:
+        """Tell about the run itself."""
+        if self.channel.watched:
+            shown = show(text, max_chars=_SHOWN_CHARS)
+            event = Event(name=name, run_id=self.run_id, at=time.time(), text=shown, duration_s=duration_s)
+            self.channel.publish(event)

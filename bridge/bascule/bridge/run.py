@@ -1,0 +1,195 @@
+"""One run in lockstep: the guest acts until it is blocked, the host answers with completions.
+
+The guest is hostile by assumption. It may send Hello once, Act and Finish; it must answer each delivery with
+one activation, number its commands from 1 rising, cancel only what it issued, and be silent while it is
+blocked. Whatever else it does ends the run as ``protocol_violation``.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from bascule.bridge.clock import RunClock
+from bascule.bridge.inbox import Inbox
+from bascule.bridge.journal import EventKind
+from bascule.bridge.outstanding import Outstanding
+from bascule.bridge.pipeline import Crossing
+from bascule.bridge.verdict import RunStopped, violation
+from bascule.sandbox import Sandbox, SandboxClosed
+from bascule.wire import (
+    Act,
+    Activation,
+    Call,
+    Cancel,
+    Delivery,
+    Done,
+    Finish,
+    Output,
+    Start,
+    decode_guest_frame,
+    encode_frame,
+)
+from bascule.wire.codec import MAX_HOST_FRAME_BYTES
+from bascule.wire.frames import GuestFrame
+
+EXIT_S: Final = 3.0
+"""Longest wait for the guest's stream to end after its finish."""
+
+
+class Conversation:
+    """Speaks with one guest."""
+
+    def __init__(self, sandbox: Sandbox, shared: Crossing, clock: RunClock) -> None:
+        self._sandbox = sandbox
+        self._shared = shared
+        self._clock = clock
+        self._inbox = Inbox(sandbox)
+        self._outstanding = Outstanding(shared, changed=self._inbox.wake, stop=self._inbox.stop_with)
+        self._output: list[str] = []
+        self._output_bytes = 0
+
+    @property
+    def output(self) -> str:
+        """What the script printed so far, within the limit."""
+        return "".join(self._output)
+
+    @property
+    def output_bytes(self) -> int:
+        """UTF-8 bytes of it."""
+        return self._output_bytes
+
+    def wake(self) -> None:
+        """Have deadlines computed anew."""
+        self._inbox.wake()
+
+    async def hello(self, timeout_s: float) -> GuestFrame | None:
+        """Return the guest's first frame, or None when it did not come in time.
+
+        Raises:
+            SandboxClosed, FrameError: there is no guest to talk to.
+        """
+        if not self._inbox.has_news:
+            await self._inbox.wait(timeout_s)
+        payload = self._inbox.take_frame()
+        return None if payload is None else decode_guest_frame(payload)
+
+    async def converse(self, start: Start) -> Finish:
+        """Have the script run; return the guest's finish.
+
+        Raises:
+            RunStopped: a limit or a violation ended the run.
+            SandboxClosed: the guest is gone before it finished.
+            FrameError: the guest sent what is no frame.
+        """
+        expected = 1
+        self._clock.guest_runs()
+        await self._sandbox.send(encode_frame(start, max_bytes=MAX_HOST_FRAME_BYTES))
+        while True:
+            frame = await self._next_frame()
+            if isinstance(frame, Finish):
+                await self._take_finish(frame, expected)
+                return frame
+            if not isinstance(frame, Act):
+                raise violation("a second hello")
+            if not frame.blocked:
+                self._take_output_only(frame)
+                continue
+            self._clock.guest_waits()
+            if len(frame.activations) != expected:
+                raise violation(f"{len(frame.activations)} activations for {expected} deliveries")
+            for activation in frame.activations:
+                self._take_commands(activation)
+            deliveries = await self._next_deliveries()
+            expected = len(deliveries)
+            self._clock.guest_runs()
+            done = Done(deliveries=deliveries)
+            await self._sandbox.send(encode_frame(done, max_bytes=MAX_HOST_FRAME_BYTES))
+
+    async def end(self) -> None:
+        """End the calls that are left, and stop listening."""
+        await self._outstanding.end()
+        await self._inbox.close()
+
+    async def _next_frame(self) -> GuestFrame:
+        while True:
+            payload = self._inbox.take_frame()
+            if payload is not None:
+                return decode_guest_frame(payload)
+            await self._wait()
+
+    async def _next_deliveries(self) -> tuple[Delivery, ...]:
+        """Wait for completions and return those that are ready, in the order they became so."""
+        while not self._outstanding.any_ready:
+            if not self._outstanding.any_awaited:
+                raise violation("blocked although nothing is outstanding")
+            await self._wait()
+            if self._inbox.has_news and self._inbox.take_frame() is not None:
+                raise violation("a frame while blocked")
+        return self._outstanding.take_ready()
+
+    async def _take_finish(self, frame: Finish, expected: int) -> None:
+        self._clock.guest_waits()
+        if len(frame.activations) > expected:
+            raise violation(f"{len(frame.activations)} activations for {expected} deliveries")
+        for activation in frame.activations:
+            self._take_commands(activation, final=True)
+        until = time.monotonic() + EXIT_S
+        while (left := until - time.monotonic()) > 0:
+            try:
+                if self._inbox.take_frame() is not None:
+                    raise violation("a frame after finish")
+            except SandboxClosed:
+                return
+            await self._inbox.wait(left)
+
+    def _take_output_only(self, frame: Act) -> None:
+        commands = frame.activations[0].commands if len(frame.activations) == 1 else ()
+        if not commands or not all(isinstance(each, Output) and each.text for each in commands):
+            raise violation("an unblocked act must hand over output and nothing else")
+        self._take_commands(frame.activations[0])
+
+    def _take_commands(self, activation: Activation, *, final: bool = False) -> None:
+        for command in activation.commands:
+            match command:
+                case Output(text=text):
+                    self._take_output(text)
+                case Cancel(seq=seq):
+                    self._outstanding.cancel(seq)
+                case Call():
+                    self._outstanding.issue(command, final=final)
+                case _:
+                    self._outstanding.start_sleep(command, final=final)
+
+    def _take_output(self, text: str) -> None:
+        limit = self._shared.limits.output_bytes
+        encoded = text.encode()
+        room = limit - self._output_bytes
+        if len(encoded) > room:
+            self._output.append(encoded[:room].decode("utf-8", "ignore"))
+            self._output_bytes = limit
+            raise RunStopped("limit", "output_limit", f"stopped: the script printed more than {limit} bytes")
+        self._output.append(text)
+        self._output_bytes += len(encoded)
+        self._shared.journal.append(EventKind.OUTPUT, text=text)
+        self._shared.narrator.run("run.output", text=text)
+
+    async def _wait(self) -> None:
+        """Wait for anything to happen.
+
+        Raises:
+            RunStopped: a limit of the run is reached.
+        """
+        if self._inbox.stop is None:
+            await self._inbox.wait(self._clock.remaining_s())
+        if self._inbox.stop is not None:
+            raise self._inbox.stop
+        expired = self._clock.expired()
+        if expired is None or self._inbox.has_news:
+            return
+        limits = self._shared.limits
+        if expired == "wall_limit":
+            raise RunStopped("limit", expired, f"stopped after {limits.wall_s:g} s of running")
+        raise RunStopped(
+            "limit", expired, f"stopped: the run with its tools took more than {limits.run_s:g} s"
+        )
