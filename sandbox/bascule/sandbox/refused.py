@@ -1,6 +1,6 @@
 """What a sandbox must refuse, as data for the self-check: kinds of sockets and system calls, with numbers.
 
-The filter itself is an allow-list (images/guest/seccomp.json); this is the list of what an intruder would try.
+The filter itself is an allow-list (images/guest/seccomp.json); this list is what an intruder would try.
 """
 
 from __future__ import annotations
