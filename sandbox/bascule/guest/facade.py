@@ -1,7 +1,7 @@
-"""What an import gives a script: a read-only object with listed names. The real module stays out of reach.
+"""What an import gives a script: a read-only object with listed names, never the real module.
 
-Everything a facade holds is fresh for its run or cannot be changed: functions written in Python are copied, so
-that nothing a script manages to put on one outlives the run; functions and types written in C are immutable.
+Everything a facade holds is fresh for its run or cannot be changed: functions written in Python are copied,
+so that nothing put on one outlives the run; functions and types written in C are immutable.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class FacadeGuards(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FacadeContext:
     """What the builder of a facade works with."""
 
     environment: Environment
@@ -84,7 +84,7 @@ class Run:
 
 
 Members = dict[str, object]
-Builder = Callable[[Run], Members]
+Builder = Callable[[FacadeContext], Members]
 
 
 def take(module: types.ModuleType, names: Iterable[str]) -> Members:
@@ -118,7 +118,7 @@ def fresh(function: types.FunctionType) -> types.FunctionType:
     return copy
 
 
-def renamed(function: types.FunctionType | Callable[..., object], name: str) -> types.FunctionType:
+def renamed(function: Callable[..., object], name: str) -> types.FunctionType:
     """Return a copy of one of our functions under the name the script knows it by."""
     assert isinstance(function, types.FunctionType)
     copy = fresh(function)

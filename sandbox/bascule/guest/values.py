@@ -4,6 +4,8 @@ Everything is decided by type and read from where the interpreter keeps it (``di
 dictionary), so a script class cannot lie about itself, run code here, or hand on a live object.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import base64
@@ -21,7 +23,7 @@ from typing import Any, TypeAlias, cast
 
 from bascule.wire import Note
 
-Plain: TypeAlias = "None | bool | int | float | str | list[Any] | dict[str, Any]"
+Plain: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any] | None"
 
 MAX_DEPTH = 60
 """Nesting of lists and dicts; with its envelope a value stays below the wire's 64."""
@@ -102,7 +104,7 @@ class _Walk:
         self._open: set[int] = set()
 
     def plain(self, value: Any, path: str, depth: int) -> Any:
-        kind = type(value)
+        kind: Any = type(value)
         self._left -= 1
         if self._left < 0:
             return self._fallback(value, path, f"holds more than {MAX_ELEMENTS} values")
@@ -126,7 +128,7 @@ class _Walk:
         finally:
             self._open.discard(id(value))
 
-    def _composite(self, value: Any, kind: type, path: str, depth: int) -> Any:
+    def _composite(self, value: Any, kind: Any, path: str, depth: int) -> Any:
         if isinstance_of(kind, enum.Enum):
             return self.plain(object.__getattribute__(value, "_value_"), path, depth)
         fields = _dataclass_fields(kind)
@@ -202,9 +204,9 @@ def isinstance_of(kind: type, base: type) -> bool:
     return base in type.__dict__["__mro__"].__get__(kind)
 
 
-_ITERABLE = frozenset({range, type({}.keys()), type({}.values()), type({}.items())})
+_ITERABLE: frozenset[type] = frozenset({range, type({}.keys()), type({}.values()), type({}.items())})
 
-_LAZY = frozenset(
+_LAZY: frozenset[type] = frozenset(
     {
         types.GeneratorType,
         map,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, cast
 
-from bascule.guest.facade import Members, Run, fresh
+from bascule.guest.facade import FacadeContext, Members, fresh
 
 Function = Callable[..., Any]
 
@@ -32,7 +32,7 @@ class Partial:
 
 
 class SingleDispatch:
-    """A function chosen by the class of its first argument. Classes are named, never read from annotations."""
+    """A function chosen by the class of its first argument; classes are named, not read from annotations."""
 
     __slots__ = ("_implementations",)
 
@@ -41,10 +41,14 @@ class SingleDispatch:
 
     def register(self, cls: type, func: Function | None = None) -> Any:
         """Use ``func`` for instances of ``cls``; a decorator when ``func`` is left out."""
-        if not isinstance(cls, type):
+        if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError("write @name.register(int): the class must be given, annotations are not read")
         if func is None:
-            return functools.partial(self._add, cls)
+
+            def decorate(func: Function) -> Function:
+                return self._add(cls, func)
+
+            return decorate
         return self._add(cls, func)
 
     def dispatch(self, cls: type) -> Function:
@@ -52,6 +56,10 @@ class SingleDispatch:
         for kind in type.mro(cls):
             if kind in self._implementations:
                 return self._implementations[kind]
+        # Abstract classes count their virtual subclasses too: Mapping, Number.
+        for kind, function in self._implementations.items():
+            if kind is not object and issubclass(cls, kind):
+                return function
         return self._implementations[object]
 
     def __call__(self, first: object, /, *args: object, **keywords: object) -> Any:
@@ -83,11 +91,11 @@ def _wraps(wrapped: object, *_: object, **__: object) -> Callable[[Function], Fu
     return decorate
 
 
-def functools_module(run: Run) -> Members:
+def functools_module(context: FacadeContext) -> Members:
     """Give functools."""
-    guards = run.guards
+    guards = context.guards
 
-    def total_ordering(cls: type) -> type:
+    def total_ordering(cls: Any) -> Any:
         # It sets methods: never on a class that outlives the run.
         if not guards.owns(cls):
             raise TypeError("total_ordering needs a class that this script defines")
@@ -110,9 +118,9 @@ def functools_module(run: Run) -> Members:
     }
 
 
-def operator_module(run: Run) -> Members:
+def operator_module(context: FacadeContext) -> Members:
     """Give operator: attrgetter and methodcaller read as the script itself would."""
-    read = run.guards.read
+    read = context.guards.read
 
     def path(name: object) -> Function:
         # Exact type: a str subclass could lie about what it splits into (CVE-2026-34938).
@@ -131,17 +139,25 @@ def operator_module(run: Run) -> Members:
         getters = [path(name) for name in (attr, *attrs)]
         if len(getters) == 1:
             return getters[0]
-        return lambda value: tuple(get(value) for get in getters)
+
+        def get_all(value: object) -> tuple[Any, ...]:
+            return tuple(get(value) for get in getters)
+
+        return get_all
 
     def methodcaller(name: object, /, *args: object, **keywords: object) -> Function:
         if type(name) is not str:
             raise TypeError("method name must be a string")
-        return lambda value: read(value, name)(*args, **keywords)
+
+        def call(value: object) -> Any:
+            return read(value, name)(*args, **keywords)
+
+        return call
 
     return {"attrgetter": attrgetter, "methodcaller": methodcaller}
 
 
-def itertools_module(run: Run) -> Members:
+def itertools_module(context: FacadeContext) -> Members:
     """Give itertools, with batched on every Python."""
     import itertools
 

@@ -6,17 +6,17 @@ import datetime
 import time
 from typing import SupportsIndex
 
-from bascule.guest.facade import Members, Run, renamed
+from bascule.guest.facade import FacadeContext, Members, renamed
 
 _NS_PER_S = 1_000_000_000
 
 Moment = time.struct_time | tuple[int, int, int, int, int, int, int, int, int]
 
 
-def time_module(run: Run) -> Members:
+def time_module(context: FacadeContext) -> Members:
     """Give time: every clock is the host's stamp of the last delivery, and sleep is a timer on the host."""
-    clock = run.environment.clock
-    loop = run.environment.loop
+    clock = context.environment.clock
+    loop = context.environment.loop
 
     def now() -> float:
         return clock.now
@@ -81,26 +81,26 @@ def time_module(run: Run) -> Members:
     }
 
 
-def calendar_module(run: Run) -> Members:
+def calendar_module(context: FacadeContext) -> Members:
     """Give calendar with names as plain tuples, a text calendar of the run's own, printing to its output."""
     import calendar
 
     text = calendar.TextCalendar()
-    output = run.environment.output
+    output = context.environment.output
 
     def firstweekday() -> int:
         return text.firstweekday
 
-    def prmonth(theyear: int, themonth: int, w: int = 0, l: int = 0) -> None:
+    def prmonth(theyear: int, themonth: int, w: int = 0, l: int = 0) -> None:  # noqa: E741 (its public name)
         output.write(text.formatmonth(theyear, themonth, w, l))
 
-    def prcal(theyear: int, w: int = 0, l: int = 0, c: int = 6, m: int = 3) -> None:
+    def prcal(theyear: int, w: int = 0, l: int = 0, c: int = 6, m: int = 3) -> None:  # noqa: E741
         output.write(text.formatyear(theyear, w, l, c, m))
 
-    def month(theyear: int, themonth: int, w: int = 0, l: int = 0) -> str:
+    def month(theyear: int, themonth: int, w: int = 0, l: int = 0) -> str:  # noqa: E741 (its public name)
         return text.formatmonth(theyear, themonth, w, l)
 
-    def year(theyear: int, w: int = 2, l: int = 1, c: int = 6, m: int = 3) -> str:
+    def year(theyear: int, w: int = 2, l: int = 1, c: int = 6, m: int = 3) -> str:  # noqa: E741
         return text.formatyear(theyear, w, l, c, m)
 
     def monthcalendar(year: int, month: int) -> list[list[int]]:

@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from bascule.guest.facade import Members, Run
+from bascule.guest.facade import FacadeContext, Members
 
 
-def contextlib_module(run: Run) -> Members:
+def contextlib_module(context: FacadeContext) -> Members:
     """Give contextlib."""
-    read, output = run.guards.read, run.environment.output
+    read, output = context.guards.read, context.environment.output
 
     @contextmanager
     def closing(thing: object) -> Generator[object]:

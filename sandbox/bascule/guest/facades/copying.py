@@ -1,8 +1,10 @@
 """Copies of plain data and of the script's own objects, made without calling anything of the script.
 
-The real ``copy`` asks objects how to copy themselves (``__reduce_ex__``, ``__deepcopy__``), which is a way into
-pickling; this one knows what it can copy, by type, and refuses the rest.
+The real ``copy`` asks objects how to copy themselves (``__reduce_ex__``, ``__deepcopy__``), which is a way
+into pickling; this one knows what it can copy, by type, and refuses the rest.
 """
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -10,11 +12,12 @@ import collections
 import datetime
 import decimal
 import enum
+import operator
 import re
 import types
 import uuid
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from bascule.guest.facade import FacadeGuards
 
@@ -43,7 +46,25 @@ _SAME = (
     uuid.UUID,
 )
 _SAME_TYPES = frozenset(_SAME)
-_BASES: tuple[type, ...] = (dict, list, set, frozenset, tuple, str, int, float, bytes, collections.deque)
+_SAME_MODULES = frozenset({"fractions", "typing", "zoneinfo"})
+"""Modules all of whose objects scripts can hold cannot be changed; named to leave them unimported."""
+
+_BASES: tuple[type, ...] = (
+    collections.OrderedDict,
+    collections.defaultdict,
+    collections.Counter,
+    dict,
+    list,
+    set,
+    frozenset,
+    tuple,
+    str,
+    int,
+    float,
+    bytes,
+    bytearray,
+    collections.deque,
+)
 
 Memo = dict[int, tuple[object, object]]
 Step = Callable[[Any], Any]
@@ -63,7 +84,7 @@ class Copier:
         Raises:
             TypeError: ``x`` is neither plain data nor an object of the script's own classes.
         """
-        return self._build(x, lambda value: value, None)
+        return self._build(x, _same, {})
 
     def deepcopy(self, x: Any, memo: object = None) -> Any:
         """Return a copy down to the leaves; objects that occur twice stay one object.
@@ -79,82 +100,83 @@ class Copier:
         known = memo.get(id(x))
         if known is not None:
             return known[1]
-        # The original is kept beside its copy so that its id stays its own.
         return self._build(x, lambda value: self._deep(value, memo), memo)
 
-    def _build(self, x: Any, step: Step, memo: Memo | None) -> Any:
-        def remember(copy: Any) -> Any:
-            if memo is not None:
-                memo[id(x)] = (x, copy)
-            return copy
-
-        kind = type(x)
+    def _build(self, x: Any, step: Step, memo: Memo) -> Any:
+        kind: Any = type(x)
         if kind in _SAME_TYPES or isinstance(x, type | enum.Enum | BaseException):
             return x
-        if kind in (tuple, frozenset):
-            items = [step(item) for item in x]
-            if all(new is old for new, old in zip(items, x, strict=True)):
-                return x
-            return remember(kind(items))
-        if kind in (list, set, bytearray):
-            copy = remember(kind())
-            copy.extend(map(step, x)) if kind is not set else copy.update(map(step, x))
-            return copy
-        if kind is collections.deque:
-            copy = remember(collections.deque(maxlen=x.maxlen))
-            copy.extend(map(step, x))
-            return copy
-        if kind in (dict, collections.OrderedDict, collections.Counter, collections.defaultdict):
-            copy = collections.defaultdict(x.default_factory) if kind is collections.defaultdict else kind()
-            remember(copy)
-            for key, value in x.items():
-                dict.__setitem__(copy, step(key), step(value)) if kind is collections.Counter else (
-                    copy.__setitem__(step(key), step(value))
-                )
-            return copy
+        if kind.__module__ in _SAME_MODULES:
+            return x
         if kind is types.SimpleNamespace:
-            copy = remember(types.SimpleNamespace())
+            copy = _remember(memo, x, types.SimpleNamespace())
             copy.__dict__.update({name: step(value) for name, value in x.__dict__.items()})
             return copy
+        if kind in _BASES:
+            return _fill(x, kind, kind, step, memo)
         if self._guards.owns(kind):
-            return self._build_own(x, kind, step, remember)
-        if kind.__module__ in ("zoneinfo", "fractions", "typing"):
-            return x
+            base = next((base for base in _BASES if issubclass(kind, base)), object)
+            copy = _fill(x, kind, base, step, memo)
+            slots, attributes = _state(x, kind)
+            for name, value in slots.items():
+                object.__setattr__(copy, name, step(value))
+            if attributes:
+                object.__getattribute__(copy, "__dict__").update(
+                    {name: step(value) for name, value in attributes.items()}
+                )
+            return copy
         raise TypeError(f"cannot copy an object of type {kind.__name__}")
 
-    def _build_own(self, x: Any, kind: type, step: Step, remember: Step) -> Any:
-        """Copy an object of a script class: the content of its built-in base, its attributes, its slots."""
-        base = next((base for base in _BASES if issubclass(kind, base)), object)
-        if base in (tuple, frozenset, str, int, float, bytes):
-            content = [step(item) for item in base.__iter__(x)] if base in (tuple, frozenset) else x
-            copy = remember(base.__new__(kind, content))
-        else:
-            copy = remember(base.__new__(kind))
-        if base is dict:
-            for key, value in dict.items(cast(dict[Any, Any], x)):
-                dict.__setitem__(copy, step(key), step(value))
-        elif base in (list, collections.deque):
-            for item in list(base.__iter__(x)):
-                base.append(copy, step(item))
-        elif base is set:
-            set.update(copy, [step(item) for item in set.__iter__(x)])
-        for name, value in _state(x, kind):
-            object.__setattr__(copy, name, step(value))
-        return copy
+
+def _same(value: Any) -> Any:
+    return value
 
 
-def _state(x: object, kind: type) -> list[tuple[str, object]]:
-    """Return the attributes of an object, read without running anything of the script."""
-    state: dict[str, object] = {}
+def _remember(memo: Memo, x: object, copy: Any) -> Any:
+    # The original is kept beside its copy so that its id stays its own.
+    memo[id(x)] = (x, copy)
+    return copy
+
+
+def _fill(x: Any, kind: Any, base: Any, step: Step, memo: Memo) -> Any:
+    """Make an object of class ``kind`` with what the built-in class ``base`` holds in ``x``."""
+    if base in (str, int, float, bytes):
+        return _remember(memo, x, base.__new__(kind, x))
+    if base in (tuple, frozenset):
+        items = [step(item) for item in base.__iter__(x)]
+        if kind is base and all(map(operator.is_, items, x)):
+            return x
+        return _remember(memo, x, base.__new__(kind, items))
+    copy = _remember(memo, x, base.__new__(kind))
+    if base is collections.deque:
+        collections.deque.__init__(copy, (), x.maxlen)
+    if base is collections.defaultdict:
+        collections.defaultdict.__init__(copy, x.default_factory)
+    if issubclass(base, dict):
+        setter = collections.OrderedDict if base is collections.OrderedDict else dict
+        for key, value in list(setter.items(x)):
+            setter.__setitem__(copy, step(key), step(value))
+    elif base in (list, bytearray, collections.deque):
+        base.extend(copy, [step(item) for item in base.__iter__(x)])
+    elif base is set:
+        set.update(copy, [step(item) for item in set.__iter__(x)])
+    return copy
+
+
+def _state(x: object, kind: type) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the slots and the attributes of an object, read without running anything of the script."""
+    slots: dict[str, object] = {}
     for base in kind.__mro__:
+        if base in _BASES:
+            continue  # what a built-in class holds is copied already
         for name, member in base.__dict__.items():
-            if type(member) is types.MemberDescriptorType and name not in state:
+            if type(member) is types.MemberDescriptorType and name not in slots:
                 try:
-                    state[name] = member.__get__(x, kind)
+                    slots[name] = member.__get__(x, kind)
                 except AttributeError:
-                    continue
+                    continue  # a slot that was never set
     try:
-        state.update(object.__getattribute__(x, "__dict__"))
+        attributes: dict[str, object] = object.__getattribute__(x, "__dict__")
     except AttributeError:
-        pass  # a class with slots only
-    return list(state.items())
+        attributes = {}  # a class with slots only
+    return slots, attributes

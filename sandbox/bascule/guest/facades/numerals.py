@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import decimal
 
-from bascule.guest.facade import Members, Run
+from bascule.guest.facade import FacadeContext, Members
 
 
-def decimal_module(run: Run) -> Members:
+def decimal_module(context: FacadeContext) -> Members:
     """Give decimal: the current context starts afresh, and the three template contexts are copies."""
     fresh = decimal.Context(
         prec=28,

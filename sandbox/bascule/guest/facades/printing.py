@@ -1,4 +1,4 @@
-"""sys, logging, pprint and traceback: everything a script can say goes to its output, without addresses or paths."""
+"""sys, logging, pprint and traceback: all of it goes to the script's output, without addresses or paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import NoReturn, Protocol
 
-from bascule.guest.facade import Members, Run
+from bascule.guest.facade import FacadeContext, Members, renamed
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.values import stable_repr, stable_str
 
@@ -49,14 +49,14 @@ class Stream:
         return False
 
 
-def sys_module(run: Run) -> Members:
+def sys_module(context: FacadeContext) -> Members:
     """Give the harmless part of sys."""
 
     def leave(status: object = None, /) -> NoReturn:
         raise SystemExit(status)
 
     leave.__name__ = leave.__qualname__ = "exit"
-    stream = Stream(run.environment.output)
+    stream = Stream(context.environment.output)
     return {
         "argv": ["script"],
         "exit": leave,
@@ -75,10 +75,10 @@ _NAMES = {number: name for name, number in LEVELS.items()}
 class LogSettings:
     """What basicConfig sets; one for each run."""
 
-    __slots__ = ("disabled", "format", "loggers", "root_level", "run")
+    __slots__ = ("context", "disabled", "format", "loggers", "root_level")
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, context: FacadeContext) -> None:
+        self.context = context
         self.format = "%(levelname)s:%(name)s:%(message)s"
         self.root_level = LEVELS["WARNING"]
         self.disabled = 0
@@ -93,10 +93,10 @@ class LogSettings:
 
     def emit(self, name: str, level: int, message: str) -> None:
         """Write one record."""
-        clock = self.run.environment.clock.utc()
+        clock = self.context.environment.clock.utc()
         record: dict[str, object] = {
             "asctime": f"{clock:%Y-%m-%d %H:%M:%S},{clock.microsecond // 1000:03d}",
-            "created": self.run.environment.clock.now,
+            "created": self.context.environment.clock.now,
             "filename": "script",
             "funcName": "<module>",
             "levelname": _level_name(level),
@@ -110,7 +110,7 @@ class LogSettings:
             "processName": "MainProcess",
             "threadName": "MainThread",
         }
-        self.run.environment.output.write(self.format % record + "\n")
+        self.context.environment.output.write(self.format % record + "\n")
 
 
 class Logger:
@@ -153,8 +153,8 @@ class Logger:
         if self.isEnabledFor(level):
             text = stable_str(msg)
             if args:
-                single = args[0] if len(args) == 1 and isinstance(args[0], dict) else args
-                text = text % single
+                # As in logging, one dict fills %(name)s fields.
+                text = text % (args[0] if len(args) == 1 and type(args[0]) is dict else args)
             if options.get("exc_info"):
                 text += "\n" + "".join(_format(sys.exception())).rstrip("\n")
             self._settings.emit(self.name, _level_number(level), text)
@@ -201,9 +201,9 @@ def _level_name(level: int) -> str:
     return _NAMES.get(level, f"Level {level}")
 
 
-def logging_module(run: Run) -> Members:
+def logging_module(context: FacadeContext) -> Members:
     """Give logging."""
-    settings = LogSettings(run)
+    settings = LogSettings(context)
     root = settings.logger("root")
 
     def basicConfig(**options: object) -> None:
@@ -235,7 +235,7 @@ def logging_module(run: Run) -> Members:
         "disable": disable,
         "error": root.error,
         "exception": root.exception,
-        "getLevelName": _level_name,
+        "getLevelName": renamed(_level_name, "getLevelName"),
         "getLogger": getLogger,
         "info": root.info,
         "log": root.log,
@@ -270,9 +270,9 @@ def _format(error: BaseException | None) -> list[str]:
     return ["Traceback (most recent call last):\n", *_script_lines(error.__traceback__), *_format_only(error)]
 
 
-def traceback_module(run: Run) -> Members:
+def traceback_module(context: FacadeContext) -> Members:
     """Give traceback: the script's own lines, no files of the guest, no live objects."""
-    output = run.environment.output
+    output = context.environment.output
 
     def chosen(values: tuple[object, ...]) -> BaseException | None:
         return next((value for value in values if isinstance(value, BaseException)), None)
@@ -329,9 +329,9 @@ class PrettyPrinter:
         self._output.write(self.pformat(value) + "\n")
 
 
-def pprint_module(run: Run) -> Members:
+def pprint_module(context: FacadeContext) -> Members:
     """Give pprint."""
-    output = run.environment.output
+    output = context.environment.output
     known = frozenset(["indent", "width", "depth", "compact", "sort_dicts", "underscore_numbers"])
 
     def make(**options: object) -> PrettyPrinter:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import base64
 import random
 import uuid
-from typing import cast
 
-from bascule.guest.facade import Members, Rows, Run
+from bascule.guest.facade import FacadeContext, Members, Rows
 from bascule.guest.rules.attributes import ATTRIBUTES, NOTHING, names
 
 _SEED_BITS = 64
 _TOKEN_BYTES = 32
 _EPOCH_100NS = 0x01B21DD213814000  # from 1582-10-15 to 1970-01-01, RFC 9562 section 5.1
 
-_FUNCTIONS = ["betavariate", "binomialvariate", "choice", "choices", "expovariate", "gammavariate", "gauss", "getrandbits", "getstate", "lognormvariate", "normalvariate", "paretovariate", "randbytes", "randint", "random", "randrange", "sample", "seed", "setstate", "shuffle", "triangular", "uniform", "vonmisesvariate", "weibullvariate"]
+_FUNCTIONS = sorted(ATTRIBUTES[random.Random] | names("getstate setstate"))
 
 
 def _random_class(source: random.Random) -> type[random.Random]:
@@ -27,7 +26,9 @@ def _random_class(source: random.Random) -> type[random.Random]:
         def __init__(self, x: int | float | str | bytes | bytearray | None = None) -> None:
             super().__init__(x)
 
-        def seed(self, a: int | float | str | bytes | bytearray | None = None, version: int = 2) -> None:
+        def seed(  # type: ignore[override]
+            self, a: int | float | str | bytes | bytearray | None = None, version: int = 2
+        ) -> None:
             super().seed(source.getrandbits(_SEED_BITS) if a is None else a, version)
 
     Random.__module__ = "random"
@@ -35,19 +36,19 @@ def _random_class(source: random.Random) -> type[random.Random]:
     return Random
 
 
-def random_module(run: Run) -> Members:
+def random_module(context: FacadeContext) -> Members:
     """Give random: module functions and Random() start from the run's seed."""
-    own = _random_class(run.environment.rng)
+    own = _random_class(context.environment.rng)
     shared = own()
     row = ATTRIBUTES[random.Random] | names("getstate setstate")
-    run.guards.admit(Rows(instances={own: row}, classes={own: NOTHING}, extensible=frozenset({own})))
+    context.guards.admit(Rows(instances={own: row}, classes={own: NOTHING}, extensible=frozenset({own})))
     functions = {name: getattr(shared, name) for name in _FUNCTIONS if hasattr(shared, name)}
     return {"Random": own, "SystemRandom": own, **functions}
 
 
-def secrets_module(run: Run) -> Members:
+def secrets_module(context: FacadeContext) -> Members:
     """Give secrets, predictable by design."""
-    own = _random_class(run.environment.rng)
+    own = _random_class(context.environment.rng)
     shared = own()
 
     def token_bytes(nbytes: int | None = None) -> bytes:
@@ -65,7 +66,7 @@ def secrets_module(run: Run) -> Members:
         return shared.randrange(exclusive_upper_bound)
 
     row = ATTRIBUTES[random.Random]
-    run.guards.admit(Rows(instances={own: row}, classes={own: NOTHING}))
+    context.guards.admit(Rows(instances={own: row}, classes={own: NOTHING}))
     return {
         "SystemRandom": own,
         "choice": shared.choice,
@@ -77,9 +78,9 @@ def secrets_module(run: Run) -> Members:
     }
 
 
-def uuid_module(run: Run) -> Members:
+def uuid_module(context: FacadeContext) -> Members:
     """Give uuid: 1 from the run's clock and seed, 4 from its seed."""
-    source, clock = run.environment.rng, run.environment.clock
+    source, clock = context.environment.rng, context.environment.clock
 
     def uuid4() -> uuid.UUID:
         return uuid.UUID(int=source.getrandbits(128), version=4)
@@ -101,7 +102,7 @@ def uuid_module(run: Run) -> Members:
     return {"uuid1": uuid1, "uuid4": uuid4}
 
 
-def statistics_module(run: Run) -> Members:
+def statistics_module(context: FacadeContext) -> Members:
     """Give statistics; NormalDist.samples draws from the process-wide generator, so seed that."""
-    random.seed(cast(int, run.environment.rng.getrandbits(_SEED_BITS)))
+    random.seed(context.environment.rng.getrandbits(_SEED_BITS))
     return {}

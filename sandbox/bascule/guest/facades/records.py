@@ -1,5 +1,7 @@
 """dataclasses, collections, abc and typing: what makes classes for a script, on the script's classes only."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import abc
@@ -10,7 +12,7 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from bascule.guest.facade import FacadeGuards, Members, Run
+from bascule.guest.facade import FacadeContext, FacadeGuards, Members
 from bascule.guest.facades.copying import Copier
 
 _SCRIPT_MODULE = "__main__"
@@ -26,7 +28,7 @@ def _class_names(value: Iterable[object]) -> list[str]:
     return cast(list[str], chosen)
 
 
-def collections_module(run: Run) -> Members:
+def collections_module(context: FacadeContext) -> Members:
     """Give collections; the classes that namedtuple makes are the script's own."""
 
     def namedtuple(
@@ -39,16 +41,16 @@ def collections_module(run: Run) -> Members:
     ) -> type:
         (name,) = _class_names([typename])
         texts = field_names.replace(",", " ").split() if type(field_names) is str else field_names
-        made = collections.namedtuple(  # type: ignore[misc]
+        made: Any = cast(Any, collections.namedtuple)(
             name, _class_names(texts), rename=bool(rename), defaults=defaults, module=_SCRIPT_MODULE
         )
-        run.guards.adopt(made)
-        return made
+        context.guards.adopt(made)
+        return cast(type, made)
 
     return {"namedtuple": namedtuple}
 
 
-def abc_module(run: Run) -> Members:
+def abc_module(context: FacadeContext) -> Members:
     """Give abc; abstractmethod marks functions only, never a class that outlives the run."""
 
     def abstractmethod(funcobj: Any) -> Any:
@@ -60,11 +62,11 @@ def abc_module(run: Run) -> Members:
     return {"abstractmethod": abstractmethod}
 
 
-def dataclasses_module(run: Run) -> Members:
+def dataclasses_module(context: FacadeContext) -> Members:
     """Give dataclasses."""
     import dataclasses
 
-    guards = run.guards
+    guards = context.guards
     copier = Copier(guards)
     annotations = types.ModuleType(_ANNOTATIONS_MODULE)
     # What annotations written as text may mean to dataclass(): these three kinds of pseudo-field and no more.
@@ -76,14 +78,14 @@ def dataclasses_module(run: Run) -> Members:
         dataclasses=dataclasses,
     )
 
-    def process(cls: type, options: dict[str, Any]) -> type:
-        if not (isinstance(cls, type) and guards.owns(cls)):
+    def process(cls: Any, options: dict[str, Any]) -> Any:
+        if not _owned(guards, cls):
             raise TypeError("dataclass needs a class that this script defines")
         # dataclass() looks its annotations up in sys.modules; it must not find the guest's own __main__.
         shown = cls.__module__
         sys.modules[_ANNOTATIONS_MODULE] = annotations
         cls.__module__ = _ANNOTATIONS_MODULE
-        made = cls
+        made: Any = cls
         try:
             made = dataclasses.dataclass(cls, **options)
         finally:
@@ -94,9 +96,10 @@ def dataclasses_module(run: Run) -> Members:
         return made
 
     def dataclass(cls: type | None = None, /, **options: Any) -> Any:
-        if cls is None:
-            return lambda cls: process(cls, options)
-        return process(cls, options)
+        def decorate(cls: type) -> Any:
+            return process(cls, options)
+
+        return decorate if cls is None else decorate(cls)
 
     def values(instance: object) -> list[tuple[str, Any]]:
         if isinstance(instance, type) or not dataclasses.is_dataclass(instance):
@@ -110,7 +113,7 @@ def dataclasses_module(run: Run) -> Members:
         return tuple_factory([convert(value, None, tuple_factory) for _, value in values(instance)])
 
     def convert(value: Any, to_dict: Callable[..., Any] | None, to_tuple: Callable[..., Any] | None) -> Any:
-        kind = type(value)
+        kind: Any = type(value)
         if dataclasses.is_dataclass(kind):
             if to_dict is not None:
                 return asdict(value, dict_factory=to_dict)
@@ -118,23 +121,23 @@ def dataclasses_module(run: Run) -> Members:
         if kind in (list, tuple, set, frozenset, collections.deque):
             return kind(convert(item, to_dict, to_tuple) for item in value)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
-            return kind(*[convert(item, to_dict, to_tuple) for item in cast(tuple[Any, ...], value)])
+            return kind(*[convert(item, to_dict, to_tuple) for item in tuple.__iter__(cast(Any, value))])
         if isinstance(value, dict):
             pairs = [
                 (convert(key, to_dict, to_tuple), convert(item, to_dict, to_tuple))
-                for key, item in cast(dict[Any, Any], value).items()
+                for key, item in dict.items(cast(Any, value))
             ]
             if kind is collections.defaultdict:
-                return collections.defaultdict(value.default_factory, pairs)
+                return collections.defaultdict(cast(Any, value).default_factory, pairs)
             return kind(pairs) if kind in (dict, collections.OrderedDict) else dict(pairs)
         return copier.deepcopy(value)
 
     return {"asdict": asdict, "astuple": astuple, "dataclass": dataclass}
 
 
-def copy_module(run: Run) -> Members:
+def copy_module(context: FacadeContext) -> Members:
     """Give copy."""
-    copier = Copier(run.guards)
+    copier = Copier(context.guards)
 
     def replace(obj: Any, /, **changes: object) -> Any:
         import dataclasses
@@ -148,7 +151,7 @@ def copy_module(run: Run) -> Members:
     return {"copy": copier.copy, "deepcopy": copier.deepcopy, "replace": replace}
 
 
-def typing_module(run: Run) -> Members:
+def typing_module(context: FacadeContext) -> Members:
     """Give typing; whatever keeps registries or makes classes is ours."""
 
     def same(value: Any, /, *_: object) -> Any:
@@ -161,7 +164,7 @@ def typing_module(run: Run) -> Members:
         raise AssertionError(f"Expected code to be unreachable, but got: {arg!r}"[:200])
 
     def runtime_checkable(cls: type) -> type:
-        return cast(type, typing.runtime_checkable(cls)) if _owned(run.guards, cls) else cls
+        return typing.runtime_checkable(cls) if _owned(context.guards, cls) else cls
 
     cast_to.__name__ = cast_to.__qualname__ = "cast"
     return {

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator, MutableMapping
 
 from bascule.guest.environment import Environment
-from bascule.guest.facade import Builder, Facade, FacadeGuards, Members, Run, take
+from bascule.guest.facade import Builder, Facade, FacadeContext, FacadeGuards, Members, take
 from bascule.guest.rules.late import LATE
 from bascule.guest.rules.modules import MODULES
 
@@ -46,8 +46,8 @@ _OWN: dict[str, str] = {
 class Modules(MutableMapping[str, Facade]):
     """Facades by dotted name, each built when it is first asked for."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, context: FacadeContext) -> None:
+        self._context = context
         self._built: dict[str, Facade] = {}
         self._names = dict.fromkeys(MODULES)
 
@@ -81,19 +81,19 @@ class Modules(MutableMapping[str, Facade]):
         if name in _OWN:
             module_name, function = _OWN[name].split(":")
             builder: Builder = getattr(importlib.import_module(f"{_PACKAGE}.{module_name}"), function)
-            own = builder(self._run)
+            own = builder(self._context)
         inner = {key.removeprefix(f"{name}."): key for key in MODULES if key.startswith(f"{name}.")}
         real = importlib.import_module(name)
         members = take(real, MODULES[name] - own.keys() - inner.keys()) | own
         members |= {short: self[full] for short, full in inner.items()}
         if name in LATE:
-            self._run.guards.admit(LATE[name]())
+            self._context.guards.admit(LATE[name]())
         return Facade(name, members)
 
 
 def build_modules(environment: Environment, guards: FacadeGuards) -> Modules:
     """Return the importable modules of one run. Nothing in them is shared with another run."""
-    return Modules(Run(environment, guards))
+    return Modules(FacadeContext(environment, guards))
 
 
 def class_replacements(environment: Environment) -> dict[tuple[type, str], Callable[..., object]]:

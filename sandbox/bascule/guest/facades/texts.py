@@ -6,21 +6,32 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from bascule.guest.facade import Members, Run
+from bascule.guest.facade import FacadeContext, Members
 from bascule.wire import Note
 
 _PARSED = (dict, list, int, float, bool, type(None))
 _ENCODER_OPTIONS = frozenset(
-    ["skipkeys", "ensure_ascii", "check_circular", "allow_nan", "sort_keys", "indent", "separators", "default"]
+    {
+        "allow_nan",
+        "check_circular",
+        "default",
+        "ensure_ascii",
+        "indent",
+        "separators",
+        "skipkeys",
+        "sort_keys",
+    }
 )
-_DECODER_OPTIONS = frozenset(["object_hook", "parse_float", "parse_int", "parse_constant", "object_pairs_hook"])
+_DECODER_OPTIONS = frozenset(
+    {"object_hook", "object_pairs_hook", "parse_constant", "parse_float", "parse_int"}
+)
 
 
 class JSONEncoder:
     """What scripts extend to say how their objects become JSON: override ``default``."""
 
     def __init__(self, **options: Any) -> None:
-        self.__options = _checked(options, _ENCODER_OPTIONS, "JSONEncoder")
+        self._options = _checked(options, _ENCODER_OPTIONS, "JSONEncoder")
 
     def default(self, o: object) -> Any:
         """Return plain data for ``o``, or raise TypeError."""
@@ -28,7 +39,8 @@ class JSONEncoder:
 
     def encode(self, o: object) -> str:
         """Return the JSON of ``o``."""
-        return json.dumps(o, **{"default": self.default, **self.__options})
+        options: dict[str, Any] = {"default": self.default, **self._options}
+        return json.dumps(o, **options)
 
 
 def _checked(options: dict[str, Any], known: frozenset[str], who: str) -> dict[str, Any]:
@@ -38,21 +50,18 @@ def _checked(options: dict[str, Any], known: frozenset[str], who: str) -> dict[s
     return options
 
 
-def json_module(run: Run) -> Members:
+def json_module(context: FacadeContext) -> Members:
     """Give json: loads passes on what is parsed already, dumps takes no encoder but ours."""
-    notes, read = run.environment.notes, run.guards.read
+    notes, read = context.environment.notes, context.guards.read
 
     def loads(s: Any, **options: Any) -> Any:
         _checked(options, _DECODER_OPTIONS, "json.loads")
         if type(s) in _PARSED:
             if not any(note.code == "json_already_parsed" for note in notes):
-                notes.append(
-                    Note(
-                        code="json_already_parsed",
-                        message=f"json.loads got a {type(s).__name__}, which is parsed already, and returned it "
-                        "unchanged; results of tools need no json.loads",
-                    )
+                text = (
+                    f"json.loads got a {type(s).__name__}, which is parsed already, and returned it unchanged"
                 )
+                notes.append(Note(code="json_already_parsed", message=text))
             return s
         return json.loads(s, **options)
 
@@ -61,7 +70,7 @@ def json_module(run: Run) -> Members:
             return json.dumps(obj, **_checked(options, _ENCODER_OPTIONS, "json.dumps"))
         if not issubclass(cls, JSONEncoder):
             raise TypeError("json.dumps: cls must extend json.JSONEncoder; or pass default=function")
-        encoder: Any = cls(**options)
+        encoder: JSONEncoder = cls(**options)
         return encoder.encode(obj)
 
     def load(fp: object, **options: Any) -> Any:
@@ -73,7 +82,7 @@ def json_module(run: Run) -> Members:
     return {"JSONEncoder": JSONEncoder, "dump": dump, "dumps": dumps, "load": load, "loads": loads}
 
 
-def urllib_parse_module(run: Run) -> Members:
+def urllib_parse_module(context: FacadeContext) -> Members:
     """Give urllib.parse; functions behind a cache are called, not shown."""
     from urllib import parse
 

@@ -102,7 +102,7 @@ def _fractions() -> Rows:
             "as_integer_ratio conjugate denominator imag is_integer@3.12 limit_denominator numerator real"
         )
     }
-    own = {fractions.Fraction: names("from_decimal from_float from_number@3.14")}
+    own: dict[type, Row] = {fractions.Fraction: names("from_decimal from_float from_number@3.14")}
     return Rows(instances=instances, classes=_with_methods(instances, own))
 
 
@@ -153,7 +153,7 @@ def _statistics() -> Rows:
         ),
         type(statistics.linear_regression([0, 1], [0, 1])): _VALUE_NAMED_TUPLE | names("intercept slope"),
     }
-    own = {statistics.NormalDist: names("from_samples")}
+    own: dict[type, Row] = {statistics.NormalDist: names("from_samples")}
     return Rows(instances=instances, classes=_with_methods(instances, own))
 
 
