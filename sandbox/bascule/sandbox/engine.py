@@ -229,7 +229,7 @@ def raw_socket(attached: Any) -> socket.socket:
     """Return the bare socket of docker-py's attach answer, owned by the caller.
 
     docker-py gives a ``SocketIO`` for plain HTTP and a socket for TLS; both stay tied to a response object
-    that closes them when collected, hence the duplicate.
+    that closes them when collected, hence a socket of its own for the descriptor.
     """
     inner: Any = getattr(attached, "_sock", attached)
     if type(inner) is not socket.socket:
@@ -238,8 +238,7 @@ def raw_socket(attached: Any) -> socket.socket:
             "the engine is reached over TLS or ssh, which attached streams do not support yet; "
             "forward its socket (`ssh -L`) and set DOCKER_HOST to the local end",
         )
-    duplicate: socket.socket = inner.dup()
-    return duplicate
+    return socket.socket(fileno=inner.detach())
 
 
 def _name(function: Callable[..., object]) -> str:
