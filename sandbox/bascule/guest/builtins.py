@@ -1,0 +1,174 @@
+"""The built-in names of one run: those ``rules/names.py`` gives, made safe where they read or show objects.
+
+The dictionary is fresh for every run. Two entries have names a script cannot write: CPython itself looks them
+up there, for class statements and when C code needs a module.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import NoReturn, Protocol
+
+from bascule.guest.classes import ScriptClasses, TypeView
+from bascule.guest.formatting import EXACT, StableText, stable_ascii, stable_format, stable_repr
+from bascule.guest.guards import Guards
+from bascule.guest.rules.names import NAMES
+
+_C_IMPORTS = frozenset(
+    {
+        "_pylong",  # arithmetic and text of huge integers, from 3.12
+        "_strptime",  # datetime.strptime
+        "annotationlib",  # annotations of classes and functions, from 3.14
+        "re",  # Pattern.sub and Match.expand with a template
+        "time",  # datetime.strftime
+        "typing",  # TypeVar and Generic, from 3.12
+        "warnings",  # deprecation warnings raised in C
+    }
+)
+"""Modules that C code running on behalf of the script may import; the script gets none of them."""
+
+_MISSING = object()
+
+
+class Writer(Protocol):
+    """Where printed text goes."""
+
+    def write(self, text: str, /) -> object:
+        """Take text."""
+        ...
+
+
+def build_builtins(guards: Guards, output: Writer) -> dict[str, object]:
+    """Return the built-ins of one run.
+
+    Args:
+        guards: attribute access by name goes through them.
+        output: where ``print`` writes.
+    """
+    made: dict[str, object] = {
+        name: getattr(builtins, name)
+        for name, rule in NAMES.items()
+        if rule.given and not name.startswith("__") and hasattr(builtins, name)
+    }
+    made |= {
+        "BaseException": Exception,
+        "type": TypeFunction(guards.classes),
+        "print": _print(guards, output),
+        "repr": stable_repr,
+        "ascii": stable_ascii,
+        "format": stable_format,
+        "exit": _exit,
+        "quit": _exit,
+        "__debug__": True,
+        "__build_class__": builtins.__build_class__,
+        "__import__": _import_for_c,
+        **_attribute_functions(guards),
+    }
+    return made
+
+
+class TypeFunction:
+    """``type``: with one argument, the class as the script may hold it; in isinstance, all classes."""
+
+    __slots__ = ("_classes",)
+
+    def __init__(self, classes: ScriptClasses) -> None:
+        self._classes = classes
+
+    def __call__(self, *values: object, **keywords: object) -> object:
+        if len(values) != 1 or keywords:
+            raise TypeError("type() takes one argument here: define classes with a class statement")
+        return self._classes.class_of(values[0])
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, (type, TypeView))
+
+    def __subclasscheck__(self, subclass: object) -> bool:
+        return subclass is self
+
+    def __getitem__(self, _: object) -> TypeFunction:
+        return self
+
+    def __repr__(self) -> str:
+        return "<class 'type'>"
+
+
+def _attribute_functions(guards: Guards) -> dict[str, Callable[..., object]]:
+    def guarded_getattr(value: object, name: str, default: object = _MISSING, /) -> object:
+        try:
+            return guards.read(value, name)
+        except AttributeError:
+            if default is _MISSING:
+                raise
+            return default
+
+    def guarded_hasattr(value: object, name: str, /) -> bool:
+        try:
+            guards.read(value, name)
+        except AttributeError:
+            return False
+        return True
+
+    def guarded_setattr(value: object, name: str, content: object, /) -> None:
+        guards.write(value, name, content)
+
+    def guarded_delattr(value: object, name: str, /) -> None:
+        guards.delete(value, name)
+
+    functions: dict[str, Callable[..., object]] = {
+        "getattr": guarded_getattr,
+        "hasattr": guarded_hasattr,
+        "setattr": guarded_setattr,
+        "delattr": guarded_delattr,
+    }
+    for name, function in functions.items():
+        function.__name__ = function.__qualname__ = name
+    return functions
+
+
+def _print(guards: Guards, output: Writer) -> Callable[..., None]:
+    write = output.write
+
+    def print(
+        *values: object,
+        sep: str | None = " ",
+        end: str | None = "\n",
+        file: object = None,
+        flush: bool = False,
+    ) -> None:
+        if len(values) == 1 and type(values[0]) is str:
+            text = values[0]
+        else:
+            separator = " " if sep is None else _text(sep, "sep")
+            text = separator.join([_shown(value) for value in values])
+        text += "\n" if end is None else _text(end, "end")
+        if file is None:
+            write(text)
+        else:
+            guards.read(file, "write")(text)
+
+    return print
+
+
+def _text(value: object, name: str) -> str:
+    if isinstance(value, str):
+        return str(value)
+    raise TypeError(f"{name} must be None or a string, not {type(value).__name__}")
+
+
+def _shown(value: object) -> str:
+    if type(value) is str:
+        return value
+    return str(value) if type(value) in EXACT else str(StableText(value))
+
+
+def _exit(code: object = None, /) -> NoReturn:
+    """End the script: well with None or 0, else as failed."""
+    raise SystemExit(code)
+
+
+def _import_for_c(name: str, *_: object) -> object:
+    if name not in _C_IMPORTS:
+        raise ImportError(f"no module {name!r} here")
+    return builtins.__import__(name)

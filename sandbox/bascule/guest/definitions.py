@@ -1,0 +1,86 @@
+"""Functions and classes: parameters, decorators, bases and the registration of script classes."""
+
+from __future__ import annotations
+
+import ast
+
+from bascule.guest import hidden
+from bascule.guest.rules.syntax import SPECIAL_METHODS
+from bascule.guest.statements import StatementRules
+from bascule.guest.walker import Scope, Visited
+
+_CLASS_KEYWORDS = frozenset({"total"})
+"""Class keywords that are plain data to the metaclass that reads them (TypedDict)."""
+
+
+class DefinitionRules(StatementRules):
+    """Visits functions and classes."""
+
+    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Visited:
+        is_method = self.scope.kind == "class"
+        if not (is_method and node.name in SPECIAL_METHODS):
+            self._check_function_name(node)
+        if getattr(node, "type_params", None):
+            self._refuse_type_parameters(node)
+        node.decorator_list = self.expressions(node.decorator_list)
+        self.visit_arguments(node.args)
+        node.returns = None
+        node.type_comment = None
+        is_async = isinstance(node, ast.AsyncFunctionDef)
+        self.uses_async = self.uses_async or is_async
+        with self.inside(Scope("function", self.scope.class_name, is_async, name=node.name)):
+            node.body = self.statements(node.body)
+        return node
+
+    visit_FunctionDef = _visit_function
+    visit_AsyncFunctionDef = _visit_function
+
+    def _check_function_name(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        if self.scope.kind == "class" and node.name.startswith("__") and node.name.endswith("__"):
+            self.refuse(
+                node,
+                f"a class may not define `{node.name}`",
+                kind="refused_name",
+                suggestion="use an ordinary method, or a function that makes the object"
+                if node.name == "__new__"
+                else "use an ordinary method",
+            )
+            return
+        self.check_bound_name(node, node.name)
+
+    def _refuse_type_parameters(self, node: ast.AST) -> None:
+        self.refuse(
+            node,
+            "type parameters in brackets are not available",
+            suggestion='use `T = TypeVar("T")` and `Generic[T]`',
+        )
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Visited:
+        """Check name, bases and keywords; register the class before any other decorator sees it."""
+        self.check_bound_name(node, node.name)
+        if getattr(node, "type_params", None):
+            self._refuse_type_parameters(node)
+        for keyword in node.keywords:
+            self._check_class_keyword(keyword)
+        decorators = self.expressions(node.decorator_list)
+        first, last = hidden.load(hidden.FINISH, node), hidden.load(hidden.CLASS, node)
+        node.decorator_list = [first, *decorators, last]
+        node.bases = [self._checked_base(base) for base in node.bases]
+        with self.inside(Scope("class", node.name)):
+            node.body = self.statements(node.body)
+        return node
+
+    def _checked_base(self, base: ast.expr) -> ast.expr:
+        if isinstance(base, ast.Starred):
+            self.refuse(base, "bases must be named one by one")
+            return base
+        return hidden.call(hidden.BASE, base, self.expression(base))
+
+    def _check_class_keyword(self, keyword: ast.keyword) -> None:
+        if keyword.arg in _CLASS_KEYWORDS and isinstance(keyword.value, ast.Constant):
+            return
+        if keyword.arg == "metaclass":
+            hint = "inherit from ABC or Enum; use a class decorator for anything else"
+        else:
+            hint = "leave it out"
+        self.refuse(keyword, f"the class keyword `{keyword.arg or '**'}` is not available", suggestion=hint)

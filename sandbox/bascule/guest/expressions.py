@@ -1,0 +1,278 @@
+"""Expressions: where the guards of names, attributes, calls and texts stand.
+
+``x.name`` becomes ``(x if type(x) in <ok:name> else <check>(x, "name")).name``: no call for objects whose
+exact type is known to give the name, and plain Python does the reading itself.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from bascule.guest import hidden
+from bascule.guest.rules.attributes import ATTRIBUTES, REPLACED
+from bascule.guest.rules.syntax import (
+    READABLE_SPECIALS,
+    SPECIAL_METHODS,
+    attribute_problem,
+    is_special,
+)
+from bascule.guest.walker import Scope, Visited, Walker
+
+_LITERALS: dict[type[ast.expr], type] = {
+    ast.JoinedStr: str,
+    ast.List: list,
+    ast.ListComp: list,
+    ast.Dict: dict,
+    ast.DictComp: dict,
+    ast.Set: set,
+    ast.SetComp: set,
+    ast.Tuple: tuple,
+}
+"""Expressions whose exact type is known before anything runs."""
+
+_ABOUT_HINTS = {
+    "__class__": "use `type(x)`",
+    "__dict__": "use dataclasses.asdict, or name the fields",
+    "__file__": "there is no file system",
+}
+
+_WRITERS = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
+
+
+def literal_type(node: ast.expr) -> type | None:
+    """Return the exact type of what a literal evaluates to, or None when it is no literal."""
+    if isinstance(node, ast.Constant):
+        return type(node.value)
+    return _LITERALS.get(type(node))
+
+
+class ExpressionRules(Walker):
+    """Visits expressions."""
+
+    # ------------------------------------------------------------ names
+
+    def visit_Name(self, node: ast.Name) -> Visited:
+        """Check a name; ``__name__`` is the constant it is in a script."""
+        if node.id == "__name__" and isinstance(node.ctx, ast.Load):
+            return hidden.constant("__main__", node)
+        if node.id == "super" and isinstance(node.ctx, ast.Load):
+            self._refuse_super(node)
+            return node
+        self.check_bound_name(node, node.id)
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Visited:
+        """Check the bound name as any other."""
+        return self.node_contents_visit(node)
+
+    # ------------------------------------------------------------ attributes
+
+    def visit_Attribute(self, node: ast.Attribute) -> Visited:
+        """Put the guard in front of an attribute."""
+        node.attr = self.mangled(node.attr)
+        if isinstance(node.ctx, ast.Load):
+            return self._visit_read(node)
+        if problem := attribute_problem(node.attr):
+            self.refuse(node, problem, kind="refused_attribute")
+        elif _is_super(node.value):
+            self._refuse_super(node)
+        guard = hidden.DELETE if isinstance(node.ctx, ast.Del) else hidden.WRITE
+        node.value = self._guarded(self.expression(node.value), node, hidden.PLAIN, guard)
+        return node
+
+    def _visit_read(self, node: ast.Attribute) -> ast.expr:
+        name = node.attr
+        if _is_super(node.value):
+            return self._visit_super(node)
+        if name in READABLE_SPECIALS:
+            value = self.expression(node.value)
+            return hidden.call(hidden.ABOUT, node, value, hidden.constant(name, node))
+        if name in SPECIAL_METHODS:
+            value = self.expression(node.value)
+            return hidden.call(hidden.SPECIAL, node, value, hidden.constant(name, node))
+        if problem := attribute_problem(name):
+            self.refuse(node, problem, kind="refused_attribute", suggestion=_ABOUT_HINTS.get(name))
+            return node
+        kind = literal_type(node.value)
+        node.value = self.expression(node.value)
+        if kind is not None and name in ATTRIBUTES.get(kind, ()) and (kind, name) not in REPLACED:
+            return node
+        self.attribute_names.add(name)
+        node.value = self._guarded(node.value, node, hidden.allowed_set(name), hidden.CHECK)
+        return node
+
+    def _guarded(self, value: ast.expr, node: ast.Attribute, types: str, guard: str) -> ast.expr:
+        """Build ``value if type(value) in types else guard(value, name)`` with one evaluation."""
+        name = hidden.constant(node.attr, node)
+        if isinstance(value, ast.Name):
+            return hidden.if_type_in(value, value, types, hidden.call(guard, node, value, name))
+        temporary = self.temporary()
+        if temporary is None:
+            return hidden.call(guard, node, value, name)
+        bound = hidden.place(ast.NamedExpr(hidden.store(temporary, value), value), value)
+        again = hidden.load(temporary, value)
+        return hidden.if_type_in(bound, again, types, hidden.call(guard, node, again, name))
+
+    def temporary(self) -> str | None:
+        """Return the hidden variable to keep a value in here, or None where no walrus may stand."""
+        scope = self.scope
+        if scope.kind == "class" or scope.iterables:
+            return None
+        return hidden.INNER_TEMPORARY if scope.comprehensions else hidden.TEMPORARY
+
+    # ------------------------------------------------------------ super()
+
+    def _visit_super(self, node: ast.Attribute) -> ast.expr:
+        call = node.value
+        assert isinstance(call, ast.Call)
+        names = [argument for argument in call.args if isinstance(argument, ast.Name)]
+        if call.keywords or len(names) != len(call.args) or len(names) not in (0, 2) or "super" in self.bound:
+            self._refuse_super(node)
+        call.args = self.expressions(call.args)
+        if is_special(node.attr) and node.attr not in SPECIAL_METHODS:
+            self.refuse(node, f"`super().{node.attr}` is not available", kind="refused_attribute")
+        return hidden.call(hidden.SUPER, node, call, hidden.constant(node.attr, node))
+
+    def _refuse_super(self, node: ast.AST) -> None:
+        self.refuse(
+            node,
+            "`super` is available only as `super().name` inside a method",
+            kind="refused_name",
+            suggestion="write `super().method(...)`",
+        )
+
+    # ------------------------------------------------------------ calls and texts
+
+    def visit_Call(self, node: ast.Call) -> Visited:
+        """Show objects without addresses in ``str(x)``; everything else is a plain call."""
+        if _is_super(node):
+            self._refuse_super(node)
+            return node
+        is_text = isinstance(node.func, ast.Name) and node.func.id == "str" and "str" not in self.bound
+        if (
+            is_text
+            and len(node.args) == 1
+            and not node.keywords
+            and not isinstance(node.args[0], ast.Starred)
+        ):
+            node.args = [self.shown(self.expression(node.args[0]), node)]
+            return node
+        return self.node_contents_visit(node)
+
+    def shown(self, value: ast.expr, node: ast.AST) -> ast.expr:
+        """Build what ``value`` is shown as: itself for plain data, else a stand-in without addresses."""
+        if isinstance(value, (ast.Constant, ast.JoinedStr)):
+            return value
+        if isinstance(value, ast.Name):
+            return hidden.if_type_in(value, value, hidden.EXACT, hidden.call(hidden.SHOWN, node, value))
+        temporary = self.temporary()
+        if temporary is None:
+            return hidden.call(hidden.SHOWN, node, value)
+        bound = hidden.place(ast.NamedExpr(hidden.store(temporary, value), value), value)
+        again = hidden.load(temporary, value)
+        return hidden.if_type_in(bound, again, hidden.EXACT, hidden.call(hidden.SHOWN, node, again))
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Visited:
+        """Show the value without addresses; the format spec is a text like any other."""
+        node.value = self.shown(self.expression(node.value), node.value)
+        if node.format_spec is not None:
+            node.format_spec = self.expression(node.format_spec)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> Visited:
+        """Show values without addresses in ``"text" % values``."""
+        node = self.node_contents_visit(node)
+        if isinstance(node.op, ast.Mod) and literal_type(node.left) is str:
+            return hidden.call(hidden.PERCENT, node, node.left, node.right)
+        return node
+
+    # ------------------------------------------------------------ comprehensions, lambda, await, yield
+
+    def _visit_comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+    ) -> Visited:
+        self.scope.comprehensions += 1
+        try:
+            node.generators = [self._visit_generator(part) for part in node.generators]
+            if isinstance(node, ast.DictComp):
+                node.key = self.expression(node.key)
+                node.value = self.expression(node.value)
+            else:
+                node.elt = self.expression(node.elt)
+        finally:
+            self.scope.comprehensions -= 1
+        return node
+
+    visit_ListComp = _visit_comprehension
+    visit_SetComp = _visit_comprehension
+    visit_GeneratorExp = _visit_comprehension
+    visit_DictComp = _visit_comprehension
+
+    def _visit_generator(self, node: ast.comprehension) -> ast.comprehension:
+        if node.is_async:
+            self.check_await(node.iter, "async for")
+        self.scope.iterables += 1
+        try:
+            node.iter = self.expression(node.iter)
+        finally:
+            self.scope.iterables -= 1
+        node.target = self.expression(node.target)
+        node.ifs = self.expressions(node.ifs)
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Visited:
+        """Check the parameters; the body is a scope of its own."""
+        self.visit_arguments(node.args)
+        scope = self.scope
+        with self.inside(Scope("lambda", scope.class_name, iterables=scope.iterables)):
+            node.body = self.expression(node.body)
+        return node
+
+    def visit_arguments(self, node: ast.arguments) -> Visited:
+        """Check the names of all five kinds of parameters; defaults run in the scope around."""
+        for parameter in (*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs, node.kwarg):
+            if parameter is not None:
+                self.visit_arg(parameter)
+        node.defaults = self.expressions(node.defaults)
+        node.kw_defaults = [None if part is None else self.expression(part) for part in node.kw_defaults]
+        return node
+
+    def visit_arg(self, node: ast.arg) -> Visited:
+        """Check one parameter; its annotation is dropped, because it may raise and nothing reads it."""
+        self.check_bound_name(node, node.arg)
+        node.annotation = None
+        return node
+
+    def check_await(self, node: ast.AST, what: str) -> None:
+        """Check that asynchronous syntax may stand here."""
+        self.uses_async = True
+        scope = self.scope
+        if scope.kind == "module":
+            self.top_level_async = True
+        elif not scope.is_async:
+            where = {"class": "a class body", "lambda": "a lambda"}.get(scope.kind, f"`def {scope.name}`")
+            self.refuse(
+                node,
+                f"`{what}` is only allowed inside `async def`, not in {where}",
+                kind="syntax_error",
+                suggestion=f"write `async def {scope.name}(...)` and await its calls"
+                if scope.kind == "function"
+                else "fetch the values first, then use them",
+            )
+
+    def visit_Await(self, node: ast.Await) -> Visited:
+        """Note that the script is asynchronous."""
+        self.check_await(node, "await")
+        return self.node_contents_visit(node)
+
+    def _visit_yield(self, node: ast.Yield | ast.YieldFrom) -> Visited:
+        if self.scope.kind in ("module", "class"):
+            self.refuse(node, "`yield` is only allowed inside a function", kind="syntax_error")
+        return self.node_contents_visit(node)
+
+    visit_Yield = _visit_yield
+    visit_YieldFrom = _visit_yield
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

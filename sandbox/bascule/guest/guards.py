@@ -1,0 +1,337 @@
+"""What an object gives to a script, decided by its exact type.
+
+The order is: the name itself (some are refused on every object), then the class. A type with a row gives the
+names of its row. An object of a script's own class is looked up as Python would: the first class that defines
+the name decides, freely if the script wrote it, by its row if it is a known type. Everything else gives
+nothing. Objects are never compared, shown, hashed or asked here: only ``type(x)`` and class dictionaries are
+read, so no code of the script runs while a decision is made.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from bascule.guest import hidden
+from bascule.guest.advice import missing_attribute
+from bascule.guest.calls import ToolCall
+from bascule.guest.classes import ScriptClasses, TypeView
+from bascule.guest.errors import ToolError
+from bascule.guest.facade import Facade, Rows
+from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown, stable_repr
+from bascule.guest.reading import About
+from bascule.guest.rules.attributes import REPLACED
+from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
+from bascule.guest.tables import Tables, Verdict
+
+_super_self = super.__dict__["__self__"].__get__
+_super_class = super.__dict__["__thisclass__"].__get__
+_super_self_class = super.__dict__["__self_class__"].__get__
+
+
+class Guards:
+    """The guards of one run.
+
+    Args:
+        replacements: what to read instead of a replaced class method, by class and name.
+        namespace: the globals of the script; functions defined in it carry attributes of the script's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        replacements: Mapping[tuple[type, str], Callable[..., object]],
+        namespace: dict[str, object],
+    ) -> None:
+        self.tables = Tables()
+        self.classes = ScriptClasses(self.tables, self._admit_plain)
+        self.formatter = SafeFormatter(self.read)
+        self._namespace = namespace
+        self._replacements = dict(replacements)
+        self._allowed: dict[str, set[type]] = {}
+        self._class_names: set[tuple[type, str]] = set()
+        self._about = About(self.classes, namespace)
+
+    # ------------------------------------------------------------ the helpers of the transformed code
+
+    def globals(self, attribute_names: Iterable[str]) -> dict[str, object]:
+        """Return the hidden globals; ``attribute_names`` are those the code has sets for."""
+        return {
+            hidden.TYPE: type,
+            hidden.PLAIN: self.classes.plain,
+            hidden.EXACT: EXACT,
+            hidden.CHECK: self.check,
+            hidden.WRITE: self.check_write,
+            hidden.DELETE: self.check_delete,
+            hidden.SUPER: self.read_super,
+            hidden.SPECIAL: self.read_special,
+            hidden.ABOUT: self._about.read,
+            hidden.CLASS: self.classes.register,
+            hidden.FINISH: self.classes.finish,
+            hidden.BASE: self.classes.base,
+            hidden.ANNOTATION: annotation,
+            hidden.EXCEPTION: Exception,
+            hidden.SHOWN: shown,
+            hidden.PERCENT: percent,
+            **{hidden.allowed_set(name): self._allowed_types(name) for name in attribute_names},
+        }
+
+    def _allowed_types(self, name: str) -> set[type]:
+        allowed = self._allowed.get(name)
+        if allowed is None:
+            allowed = {
+                kind
+                for kind, row in self.tables.instances.items()
+                if name in row and (kind, name) not in REPLACED
+            }
+            allowed |= self.classes.plain
+            self._allowed[name] = allowed
+        return allowed
+
+    def _admit_plain(self, cls: type) -> None:
+        for allowed in self._allowed.values():
+            allowed.add(cls)
+
+    # ------------------------------------------------------------ what facades need
+
+    def read(self, value: object, name: str, /) -> Any:
+        """Return an attribute exactly as ``value.name`` written in the script would; or raise."""
+        if type(name) is not str:
+            raise TypeError(f"attribute name must be string, not {type(name).__name__!r}")
+        if name in About.NAMES:
+            return self._about.read(value, name)
+        if problem := attribute_problem(name):
+            raise AttributeError(problem)
+        return getattr(self.check(value, name), name)
+
+    def write(self, value: object, name: str, content: object, /) -> None:
+        """Set an attribute exactly as ``value.name = content`` written in the script would; or raise."""
+        self._check_dynamic(name)
+        setattr(self.check_write(value, name), name, content)
+
+    def delete(self, value: object, name: str, /) -> None:
+        """Delete an attribute exactly as ``del value.name`` written in the script would; or raise."""
+        self._check_dynamic(name)
+        delattr(self.check_delete(value, name), name)
+
+    @staticmethod
+    def _check_dynamic(name: object) -> None:
+        if type(name) is not str:
+            raise TypeError(f"attribute name must be string, not {type(name).__name__!r}")
+        if problem := attribute_problem(name):
+            raise AttributeError(problem)
+
+    def owns(self, cls: type, /) -> bool:
+        """Whether the script made this class, by a class statement or through a facade."""
+        return self.classes.is_known(cls)
+
+    def adopt(self, cls: type, /) -> None:
+        """Count a class that a facade made for the script among the script's own."""
+        self.classes.adopt(cls)
+
+    def admit(self, rows: Rows, /) -> None:
+        """Take in the attribute rows of a module that is about to be given to the script."""
+        self.tables.admit(rows)
+
+    # ------------------------------------------------------------ reading
+
+    def check(self, value: object, name: str) -> object:
+        """Return the object to read ``name`` from.
+
+        Raises:
+            AttributeError: the object does not give the name.
+        """
+        kind = type(value)
+        allowed = self._allowed.get(name)
+        if allowed is not None and kind in allowed:
+            return value
+        if isinstance(value, type) and issubclass(kind, type):
+            return self._check_class(value, name)
+        verdict, owner = self._of_instance(kind, name)
+        if verdict == "given":
+            if allowed is not None:
+                allowed.add(kind)
+            return value
+        if verdict == "replaced":
+            return _Shim(name, self._replacement(owner, name, value))
+        if kind is types.FunctionType and self._is_own_name(value, name):
+            return value
+        raise missing_attribute(value, name, self.tables.instances.get(kind, frozenset()))
+
+    def _of_instance(self, kind: type, name: str) -> tuple[Verdict, type]:
+        row = self.tables.instances.get(kind)
+        if row is not None:
+            if (kind, name) in REPLACED:
+                return "replaced", kind
+            return ("given" if name in row or self.tables.is_open(kind) else "refused"), kind
+        if kind is Facade:
+            return ("refused" if name.startswith("_") else "given"), kind
+        if self.classes.is_known(kind):
+            verdict, owner = self._by_order(kind.__mro__, name)
+            # What no class defines is an instance's own, or missing: Python says so itself.
+            return ("given" if verdict == "absent" else verdict), owner
+        if issubclass(kind, ToolError):
+            return ("given" if name in self.tables.instances.get(ToolError, _TOOL_ERROR) else "refused"), kind
+        return "refused", kind
+
+    def _by_order(self, order: Iterable[type], name: str, *, of_class: bool = False) -> tuple[Verdict, type]:
+        for owner in order:
+            if name in owner.__dict__:
+                if self.classes.is_known(owner):
+                    return "given", owner
+                return self.tables.of(
+                    owner, name, self.tables.classes if of_class else self.tables.instances
+                ), owner
+        return "absent", object
+
+    def _check_class(self, cls: type, name: str) -> object:
+        if (cls, name) in self._class_names:
+            return cls
+        row = self.tables.classes.get(cls)
+        verdict: Verdict
+        owner = cls
+        if row is not None:
+            replaced = next((base for base in cls.__mro__ if (base, name) in REPLACED), None)
+            if replaced is not None:
+                verdict, owner = "replaced", cls if (cls, name) in REPLACED else replaced
+            else:
+                verdict = "given" if name in row else "refused"
+        elif self.classes.is_known(cls):
+            verdict, owner = self._by_order(cls.__mro__, name, of_class=True)
+        else:
+            verdict = "refused"
+        if verdict == "given":
+            self._class_names.add((cls, name))
+            return cls
+        if verdict == "replaced":
+            return _Shim(name, self._replacement(owner, name, None))
+        raise missing_attribute(cls, name, row or frozenset())
+
+    def _replacement(self, owner: type, name: str, value: object) -> Callable[..., object]:
+        """Return what reading a replaced name gives; ``value`` is None when it is read from the class."""
+        if owner is str:
+            unbound = self.formatter.text_format if name == "format" else self.formatter.text_format_map
+            if value is None:
+                return lambda template, /, *args, **kwargs: unbound(template, *args, **kwargs)
+            bound: Callable[..., object] = _bound(unbound, value)
+            return bound
+        replacement: Callable[..., object] | None = self._replacements.get((owner, name))
+        if replacement is None:
+            raise AttributeError(f"{owner.__name__}.{name} is not available")
+        return replacement
+
+    def _is_own_name(self, function: object, name: str) -> bool:
+        """Whether a function of the script carries an attribute the script has set."""
+        return (
+            isinstance(function, types.FunctionType)
+            and function.__globals__ is self._namespace
+            and name in function.__dict__
+        )
+
+    # ------------------------------------------------------------ writing
+
+    def check_write(self, value: object, name: str) -> object:
+        """Return the object to set ``name`` on.
+
+        Raises:
+            AttributeError: scripts may not change it.
+        """
+        kind = type(value)
+        if kind in self.classes.plain or self.tables.is_open(kind):
+            return value
+        if name in self.tables.writable.get(kind, ()):
+            return value
+        if isinstance(value, type) and issubclass(kind, type):
+            if self.classes.is_known(value):
+                return value
+        elif self.classes.is_known(kind):
+            verdict, owner = self._by_order(kind.__mro__, name)
+            if (
+                verdict == "absent"
+                or self.classes.is_known(owner)
+                or name in self.tables.writable.get(owner, ())
+            ):
+                return value
+        elif kind is types.FunctionType and value.__globals__ is self._namespace:  # type: ignore[attr-defined]
+            return value
+        raise _read_only(value, name)
+
+    def check_delete(self, value: object, name: str) -> object:
+        """Return the object to delete ``name`` from; classes keep what they have.
+
+        Raises:
+            AttributeError: scripts may not delete it.
+        """
+        if isinstance(value, type):
+            # A name that a class loses could uncover one of a known type behind decisions already made.
+            raise _read_only(value, name)
+        return self.check_write(value, name)
+
+    # ------------------------------------------------------------ super and special methods
+
+    def read_super(self, bound: super, name: str) -> object:
+        """Return ``super().name``."""
+        self_class: type = _super_self_class(bound)
+        order = self_class.__mro__
+        rest = order[order.index(_super_class(bound)) + 1 :]
+        value: object = _super_self(bound)
+        verdict, owner = self._by_order(rest, name, of_class=isinstance(value, type))
+        if name in SPECIAL_METHODS and verdict == "refused":
+            if owner is object and name == "__repr__":
+                return lambda: stable_repr(value)
+            if owner is object and name == "__hash__":
+                return lambda: self.classes.order(value)
+            verdict = (
+                "given" if owner in self.tables.extensible or owner in self.tables.instances else verdict
+            )
+        if verdict == "replaced":
+            return self._replacement(owner, name, None if isinstance(value, type) else value)
+        if verdict == "refused":
+            raise AttributeError(f"super() does not give {name!r} of {owner.__name__!r} to scripts")
+        return getattr(bound, name)
+
+    def read_special(self, value: object, name: str) -> object:
+        """Return ``Class.__init__`` and the like; objects do not give their special methods."""
+        if isinstance(value, type) and (self.classes.is_known(value) or value in self.tables.extensible):
+            owner = next((base for base in value.__mro__ if name in base.__dict__), None)
+            if owner is not None and (
+                self.classes.is_known(owner)
+                or owner in self.tables.extensible
+                or owner in self.tables.instances
+            ):
+                return getattr(value, name)
+        raise AttributeError(f"`{name}` can be read only from a class of yours or one it inherits from")
+
+
+_TOOL_ERROR = frozenset({"args", "kind", "message", "suggestion", "retryable", "add_note"})
+
+
+def _bound(function: Callable[..., object], first: object) -> Callable[..., object]:
+    """Bind the first argument in a closure: functools.partial would show what it holds."""
+    return lambda *args, **kwargs: function(first, *args, **kwargs)
+
+
+class _Shim:
+    """Carries a safe implementation under the name the code reads next; scripts never hold it."""
+
+    def __init__(self, name: str, implementation: object) -> None:
+        self.__dict__[name] = implementation
+
+
+def _read_only(value: object, name: str) -> AttributeError:
+    if type(value) is ToolCall:
+        return AttributeError(value.missing_await())
+    what = f"class {value.__name__!r}" if isinstance(value, type) else f"{type(value).__name__!r} object"
+    return AttributeError(f"{what} is read-only here: cannot change {name!r}")
+
+
+def annotation(evaluate: Callable[[], object], text: str) -> object:
+    """Evaluate a class-level annotation; what cannot be evaluated yet is its text, as a forward reference."""
+    try:
+        return evaluate()
+    except Exception:  # annotations may name anything: a class defined later, or one that exists nowhere
+        return text
+
+
+__all__ = ["Guards", "TypeView", "annotation"]

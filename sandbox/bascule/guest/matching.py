@@ -1,0 +1,79 @@
+"""Class and value patterns, vetted: CPython reads the attributes, the guards say first whether it may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+"""Types whose one positional sub-pattern matches the subject itself (PEP 634), subclasses included."""
+
+Check = Callable[[object, str], object]
+
+
+class Holder:
+    """Carries the value that a dotted name in a pattern is compared with."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class _VettedClass(type):
+    """Metaclass of stand-ins for the class of a pattern."""
+
+    real: type
+    names: tuple[str, ...]
+    check: Check
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        """Whether the subject is an instance and gives every attribute that the pattern reads."""
+        if not isinstance(instance, cls.real):
+            return False
+        try:
+            return all(cls.check(instance, name) is instance for name in cls.names)
+        except AttributeError:
+            return False
+
+
+class Matcher:
+    """Makes the vetted classes of one run.
+
+    Args:
+        check: the guard of attribute reads.
+    """
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        self._made: dict[tuple[type, tuple[str, ...], tuple[str, ...]], type] = {}
+
+    def matchable(self, cls: object, keywords: tuple[str, ...], positional: int) -> object:
+        """Return what stands in for ``cls`` in a pattern with these keywords and number of positionals.
+
+        Raises:
+            TypeError: it is no class, or has too few positional names.
+        """
+        if not isinstance(cls, type):
+            raise TypeError("called match pattern must be a class")
+        if not keywords and not positional:
+            return cls
+        arguments: object = getattr(cls, "__match_args__", None) if positional else ()
+        if arguments is None and positional == 1 and not keywords and issubclass(cls, _SELF_MATCHING):
+            return cls
+        if not isinstance(arguments, tuple) or len(arguments) < positional:
+            accepted = len(arguments) if isinstance(arguments, tuple) else 0
+            raise TypeError(
+                f"{cls.__name__}() accepts {accepted} positional sub-patterns ({positional} given)"
+            )
+        if any(type(name) is not str or name.startswith("__") for name in arguments):
+            raise TypeError(f"{cls.__name__}.__match_args__ must be plain names")
+        key = (cls, keywords, arguments[:positional])
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self._make(*key)
+        return made
+
+    def _make(self, cls: type, keywords: tuple[str, ...], positional: tuple[str, ...]) -> type:
+        made = _VettedClass(cls.__name__, (), {"__match_args__": positional, "__slots__": ()})
+        made.real, made.names, made.check = cls, (*positional, *keywords), self._check
+        return made

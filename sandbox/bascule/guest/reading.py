@@ -1,0 +1,116 @@
+"""The few special attributes that scripts read of any object: its name, its class, its text, its fields.
+
+Each is answered from data, as a plain value or a copy; none is read natively.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+
+from bascule.guest.calls import Tool
+from bascule.guest.classes import ScriptClasses, TypeView
+from bascule.guest.facade import Facade
+
+_NAMED: frozenset[type] = frozenset(
+    {
+        types.FunctionType,
+        types.BuiltinFunctionType,
+        types.MethodType,
+        types.MethodDescriptorType,
+        types.MethodWrapperType,
+        types.WrapperDescriptorType,
+        types.ClassMethodDescriptorType,
+        type(functools.lru_cache(ascii)),
+    }
+)
+"""Callables whose ``__name__`` is plain data."""
+
+
+class About:
+    """Answers for the special attributes that are readable.
+
+    Args:
+        classes: decides which classes scripts may hold, and which are the script's.
+        namespace: the globals of the script.
+    """
+
+    NAMES = frozenset(
+        {
+            "__name__",
+            "__qualname__",
+            "__class__",
+            "__doc__",
+            "__dict__",
+            "__members__",
+            "__cause__",
+            "__context__",
+        }
+    )
+
+    def __init__(self, classes: ScriptClasses, namespace: dict[str, object]) -> None:
+        self._classes = classes
+        self._namespace = namespace
+
+    def read(self, value: object, name: str) -> object:
+        """Return the special attribute ``name`` of ``value``.
+
+        Raises:
+            AttributeError: this object has none, or does not give it.
+        """
+        answer: object
+        if name == "__class__":
+            return self._classes.class_of(value)
+        if name in ("__name__", "__qualname__"):
+            answer = self._name(value, name)
+        elif name == "__doc__":
+            return self._doc(value)
+        elif name == "__dict__":
+            answer = self._fields(value)
+        elif name == "__members__":
+            answer = dict(value.__members__) if isinstance(value, enum.EnumMeta) else None
+        else:
+            if isinstance(value, BaseException):
+                return value.__cause__ if name == "__cause__" else value.__context__
+            answer = None
+        if answer is None:
+            raise AttributeError(f"{type(value).__name__!r} object does not give `{name}` to scripts")
+        return answer
+
+    def _name(self, value: object, name: str) -> str | None:
+        kind = type(value)
+        if kind is TypeView:
+            return TypeView.name_of(value)  # type: ignore[arg-type]
+        if kind is Tool:
+            return value.tool_name  # type: ignore[attr-defined,no-any-return]
+        if kind is Facade:
+            return value.__name__  # type: ignore[attr-defined,no-any-return]
+        if kind in _NAMED or isinstance(value, type):
+            found: object = getattr(value, name, None)
+            return found if type(found) is str else None
+        return None
+
+    def _doc(self, value: object) -> str | None:
+        own = isinstance(value, types.FunctionType) and value.__globals__ is self._namespace
+        if isinstance(value, type):
+            own = self._classes.is_known(value)
+        elif self._classes.is_known(type(value)):
+            own, value = True, type(value)
+        found: object = value.__doc__ if own else None
+        return found if type(found) is str else None
+
+    def _fields(self, value: object) -> dict[str, object] | None:
+        if isinstance(value, type) or not self._classes.is_known(type(value)):
+            return None
+        try:
+            fields: object = object.__getattribute__(value, "__dict__")
+        except AttributeError:
+            return None
+        if not isinstance(fields, dict):
+            return None
+        return {key: item for key, item in fields.items() if type(key) is str and not _is_internal(key)}
+
+
+def _is_internal(name: str) -> bool:
+    return name.startswith("_") and name.endswith("_")

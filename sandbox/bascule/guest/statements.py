@@ -1,0 +1,177 @@
+"""Statements other than definitions and match: imports, assignments with annotations, handlers, scopes."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+
+from bascule.guest import hidden
+from bascule.guest.expressions import ExpressionRules
+from bascule.guest.rules.syntax import CLASS_VARIABLES
+from bascule.guest.walker import Visited
+
+_FUTURES = frozenset(__future__.all_feature_names) - {"barry_as_FLUFL"}
+_SAFE_ANNOTATIONS = frozenset(
+    kind.__name__ for kind in (int, str, float, bool, bytes, list, dict, set, tuple, frozenset, object)
+)
+
+
+class StatementRules(ExpressionRules):
+    """Visits statements."""
+
+    # ------------------------------------------------------------ assignments
+
+    def visit_Assign(self, node: ast.Assign) -> Visited:
+        """Allow the three special class variables where they are data; keep everything else as it is."""
+        target = node.targets[0]
+        if (
+            self.scope.kind == "class"
+            and len(node.targets) == 1
+            and isinstance(target, ast.Name)
+            and target.id in CLASS_VARIABLES
+            and _is_data(target.id, node.value)
+        ):
+            return node
+        node.value = self.expression(node.value)
+        node.targets = self.expressions(node.targets)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Visited:
+        """Keep it: Python evaluates the target once. An attribute target is guarded like any store."""
+        return self.node_contents_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Visited:
+        """Drop the annotation, except in class bodies, where dataclasses and their kin read it."""
+        if self.scope.kind == "class" and isinstance(node.target, ast.Name):
+            self.check_bound_name(node.target, node.target.id)
+            node.annotation = self._annotation(node.annotation)
+            node.value = None if node.value is None else self.expression(node.value)
+            return node
+        target = self.expression(node.target)
+        if node.value is not None:
+            return hidden.place(ast.Assign([target], self.expression(node.value)), node)
+        if isinstance(target, ast.Name):
+            # Never runs, but makes the name a variable of this scope, as the declaration did.
+            binding = hidden.place(ast.Assign([target], hidden.constant(None, node)), node)
+            return hidden.place(ast.If(hidden.constant(0, node), [binding], []), node)
+        return hidden.place(ast.Pass(), node)
+
+    def _annotation(self, node: ast.expr) -> ast.expr:
+        """Make an annotation that cannot raise: forward references and mistakes become their text."""
+        if isinstance(node, ast.Constant):
+            return node
+        if isinstance(node, ast.Name) and node.id in _SAFE_ANNOTATIONS - self.bound:
+            return node
+        text = hidden.constant(ast.unparse(node), node)
+        wrapper = hidden.place(ast.Lambda(_no_arguments(), node), node)
+        made = self.expression(wrapper)
+        return hidden.call(hidden.ANNOTATION, node, made, text)
+
+    # ------------------------------------------------------------ scopes
+
+    def visit_Global(self, node: ast.Global) -> Visited:
+        """Check the names; at module level everything is global already."""
+        for name in node.names:
+            self.check_bound_name(node, name)
+        return hidden.place(ast.Pass(), node) if self.in_module else node
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> Visited:
+        """Check the names."""
+        for name in node.names:
+            self.check_bound_name(node, name)
+        if self.in_module:
+            self.refuse(node, "nonlocal is only allowed inside a nested function", kind="syntax_error")
+        return node
+
+    # ------------------------------------------------------------ flow
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Visited:
+        """Check the bound name; a bare except catches what ``except Exception`` does."""
+        self.check_bound_name(node, node.name)
+        node.type = hidden.load(hidden.EXCEPTION, node) if node.type is None else self.expression(node.type)
+        node.body = self.statements(node.body)
+        return node
+
+    def visit_For(self, node: ast.For) -> Visited:
+        """Keep it: the target is checked as a name, attribute or item."""
+        node.type_comment = None
+        return self.node_contents_visit(node)
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> Visited:
+        """Note that the script is asynchronous."""
+        self.check_await(node, "async for")
+        return self.node_contents_visit(node)
+
+    def visit_With(self, node: ast.With) -> Visited:
+        """Keep it: targets are checked as names, attributes or items."""
+        node.type_comment = None
+        return self.node_contents_visit(node)
+
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> Visited:
+        """Note that the script is asynchronous."""
+        self.check_await(node, "async with")
+        return self.node_contents_visit(node)
+
+    # ------------------------------------------------------------ imports
+
+    def visit_Import(self, node: ast.Import) -> Visited:
+        """Bind facades: ``import a.b`` binds a, ``import a.b as c`` binds a.b."""
+        made: list[ast.stmt] = []
+        for alias in node.names:
+            if getattr(node, "is_lazy", 0):
+                self.refuse(node, "lazy imports are not available", suggestion=f"write `import {alias.name}`")
+            bound = alias.asname or alias.name.partition(".")[0]
+            self.check_bound_name(alias, bound)
+            path = hidden.constant(alias.name, alias)
+            helper = hidden.IMPORT if alias.asname is None else hidden.IMPORT_FROM
+            made.append(_assignment(bound, hidden.call(helper, alias, path), alias))
+        return made
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Visited:
+        """Bind attributes of facades; ``from __future__`` is accepted and has no effect."""
+        if node.level or node.module is None:
+            self.refuse(
+                node, "relative imports are not available: a script is one file", kind="refused_import"
+            )
+            return node
+        if node.module == "__future__" and all(alias.name in _FUTURES for alias in node.names):
+            return hidden.place(ast.Pass(), node)
+        made: list[ast.stmt] = []
+        for alias in node.names:
+            if alias.name == "*":
+                self.refuse(
+                    node,
+                    f"`from {node.module} import *` is not available",
+                    kind="refused_import",
+                    suggestion=f"name what you use: `from {node.module} import ...`",
+                )
+                continue
+            bound = alias.asname or alias.name
+            self.check_bound_name(alias, bound)
+            self.check_bound_name(alias, alias.name)
+            path, name = hidden.constant(node.module, alias), hidden.constant(alias.name, alias)
+            made.append(_assignment(bound, hidden.call(hidden.IMPORT_FROM, alias, path, name), alias))
+        return made
+
+
+def _assignment(name: str, value: ast.expr, origin: ast.AST) -> ast.Assign:
+    target = hidden.place(ast.Name(name, ast.Store()), origin)
+    return hidden.place(ast.Assign([target], value), origin)
+
+
+def _no_arguments() -> ast.arguments:
+    return ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def _is_data(name: str, value: ast.expr) -> bool:
+    """Whether a special class variable gets what CPython may read: names, or None for ``__hash__``."""
+    try:
+        data: object = ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    if name == "__hash__":
+        return data is None
+    names = (data,) if isinstance(data, str) else data
+    if not isinstance(names, (tuple, list, set)):
+        return False
+    return all(isinstance(item, str) and item.isidentifier() and not item.startswith("__") for item in names)
