@@ -12,7 +12,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -134,7 +134,7 @@ def freeze_arguments(
             value = parameter.read(plain[parameter.name])
         except Exception as error:  # validators are the tool's own code
             raise _unstable(tool, parameter) from error
-        if canonical_json(_write_argument(tool, parameter, value)) != canonical_json(plain[parameter.name]):
+        if _write_argument(tool, parameter, value) != plain[parameter.name]:
             raise _unstable(tool, parameter)
         values[parameter.name] = value
     return Arguments(canonical=canonical, plain=plain, values=values)
@@ -162,11 +162,11 @@ def _check_shape(tool: str, parameters: Mapping[str, Parameter], args: object) -
         problem = Problem(path="arguments", message=f"must be an object, not a {type(args).__name__}")
         raise _refuse(tool, parameters, [problem])
     try:
-        check_plain(args, path="")
+        check_plain(cast("object", args), path="")
     except ValueError as error:
         path, _, message = str(error).partition(": ")
         raise _refuse(tool, parameters, [Problem(path=path or "arguments", message=message)]) from None
-    return args  # pyright: ignore[reportUnknownVariableType]
+    return cast("dict[str, JsonValue]", args)
 
 
 def _check_names(parameters: Mapping[str, Parameter], given: dict[str, JsonValue]) -> list[Problem]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from typing import cast
 
 import rfc8785
 from pydantic import JsonValue
@@ -70,12 +71,10 @@ def check_plain(value: object, *, path: str, depth: int = 1) -> None:
     elif depth > MAX_DEPTH:
         raise ValueError(f"{path}: nested deeper than {MAX_DEPTH}")
     elif type(value) is list:
-        items: list[object] = value
-        for index, item in enumerate(items):
+        for index, item in enumerate(cast("list[object]", value)):
             check_plain(item, path=f"{path}[{index}]", depth=depth + 1)
     elif type(value) is dict:
-        members: dict[object, object] = value
-        for key, item in members.items():
+        for key, item in cast("dict[object, object]", value).items():
             if type(key) is not str:
                 raise ValueError(f"{path}: the key {key!r:.40} is not a string")
             check_plain(key, path=f"{path}, a key")

@@ -19,7 +19,15 @@ from bascule.tools.arguments import Parameter
 from bascule.tools.canonical import canonical_json, check_plain
 from bascule.tools.docstrings import read_description, read_parameters
 from bascule.tools.errors import ToolDefinitionError
-from bascule.tools.schema import JsonSchema, SchemaError, describe_types, make_adapter, takes_unknown_fields
+from bascule.tools.schema import (
+    JsonSchema,
+    SchemaError,
+    describe_types,
+    is_array,
+    is_object,
+    make_adapter,
+    takes_unknown_fields,
+)
 from bascule.tools.signature import ABSENT, Declared, check_annotation, read_signature
 
 
@@ -203,15 +211,14 @@ def _reachable(schema: JsonSchema, defs: JsonSchema) -> list[JsonSchema]:
     waiting: list[object] = [schema]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, dict):
-            members: dict[str, object] = node
-            reference = members.get("$ref")
+        if is_object(node):
+            reference = node.get("$ref")
             if isinstance(reference, str):
                 name = reference.rsplit("/", 1)[-1]
                 if name in defs and name not in found:
                     found[name] = defs[name]
                     waiting.append(defs[name])
-            waiting.extend(members.values())
-        elif isinstance(node, list):
-            waiting.extend(node)  # pyright: ignore[reportUnknownArgumentType]
+            waiting.extend(node.values())
+        elif is_array(node):
+            waiting.extend(node)
     return list(found.values())

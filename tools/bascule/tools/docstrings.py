@@ -16,6 +16,7 @@ _SECTION = re.compile(r"^(Args|Arguments|Parameters)\s*:[ \t]*(?=\n|$)", re.MULT
 _NEXT_SECTION = re.compile(r"^[A-Z][A-Za-z ]*:[ \t]*(?=\n|$)", re.MULTILINE)
 _INLINE = re.compile(r"(?:^|(?<=[.\s]))(?:Args|Arguments)\s*:[ \t]+(?=\S)")
 _INLINE_END = re.compile(r"(?:^|(?<=[.\s]))(?:Returns|Raises|Yields|Examples?|Notes?)\s*:")
+_RETURNS = re.compile(r"(?:^|(?<=[.\s]))Returns\s*:")
 _ENTRY = re.compile(r"^(\*{0,2}\w+)\s*(?:\([^()]*\))?\s*:\s*(.*)$")
 _SENTENCE = re.compile(r"(.+?[.!?])(?=\s|$)", re.DOTALL)
 _SPACE = re.compile(r"\s+")
@@ -35,6 +36,16 @@ def read_summary(description: str) -> str:
     sentence = _SENTENCE.match(paragraph)
     summary = sentence.group(1) if sentence else paragraph
     return summary if len(summary) <= MAX_SUMMARY_CHARS else f"{summary[: MAX_SUMMARY_CHARS - 1]}…"
+
+
+def read_returns(description: str) -> str:
+    """Return what the docstring says of the result, on one line; empty when it says nothing."""
+    found = _RETURNS.search(description)
+    if not found:
+        return ""
+    body = description[found.end() :]
+    following = _NEXT_SECTION.search(body) or _INLINE_END.search(body)
+    return _SPACE.sub(" ", body[: following.start()] if following else body).strip()
 
 
 def read_parameters(description: str, names: Collection[str]) -> dict[str, str]:
@@ -61,19 +72,19 @@ def read_parameters(description: str, names: Collection[str]) -> dict[str, str]:
 
 def _read_section(body: str, names: Collection[str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    current: str | None = None
+    current = ""
     entry_indent: int | None = None
-    for line in body.splitlines():
+    for line in filter(str.strip, body.splitlines()):
         text = line.strip()
         indent = len(line) - len(line.lstrip())
         entry = _ENTRY.match(text)
-        if entry and (entry_indent is None or indent <= entry_indent) and entry.group(1) in names:
+        if entry and entry.group(1) in names and (entry_indent is None or indent <= entry_indent):
             entry_indent, current = indent, entry.group(1)
             found[current] = entry.group(2)
-        elif text and current is not None and entry_indent is not None and indent > entry_indent:
+        elif entry_indent is not None and indent > entry_indent and current:
             found[current] = f"{found[current]} {text}".strip()
-        elif text:
-            current = None
+        else:
+            current = ""
     return {name: text for name, text in found.items() if text}
 
 
@@ -99,7 +110,8 @@ def _read_inline(body: str, names: Collection[str]) -> dict[str, str]:
 
 def _split_pieces(text: str) -> list[str]:
     """Split at semicolons outside brackets."""
-    pieces, start, depth = [], 0, 0
+    pieces: list[str] = []
+    start, depth = 0, 0
     for position, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")
         if character == ";" and depth <= 0:

@@ -35,9 +35,9 @@ def load_tools(*specs: str) -> list[AnyTool]:
     """Load tools from one or several sources, in order.
 
     Args:
-        specs: each ``module:attr``, ``module``, ``file.py`` or ``file.py:attr``. An attribute may be a tool,
-            a function, a list, tuple or dict of them, a Registry, or dotted (``Class.method`` of an instance).
-            A whole module gives its ``TOOLS`` (with ``EFFECTS``), or else every tool and Registry in it.
+        specs: each ``module:attr``, ``module``, ``file.py`` or ``file.py:attr``. An attribute may be a
+            tool, a function, a list, tuple or dict of them, a Registry, or a dotted path to one. A whole
+            module gives its ``TOOLS`` (with ``EFFECTS``), or else every tool and Registry in it.
 
     Raises:
         ToolLoadError: nothing was found, or loading failed; the message names file and line.
@@ -140,7 +140,7 @@ def _broken(spec: str, error: BaseException) -> ToolLoadError:
 def _from_module(spec: str, module: ModuleType) -> list[AnyTool]:
     if hasattr(module, "TOOLS"):
         return _from_value(spec, module.TOOLS, _effects_of(spec, module))
-    found = [value for value in vars(module).values() if isinstance(value, Tool | Registry)]
+    found: list[object] = [value for value in vars(module).values() if isinstance(value, Tool | Registry)]
     if not found:
         raise ToolLoadError(
             "tool_source_empty",

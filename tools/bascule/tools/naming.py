@@ -45,8 +45,8 @@ def check_name(name: str, *, location: str | None) -> None:
     if not _NAME.fullmatch(name):
         raise ToolDefinitionError(
             "tool_name_invalid",
-            f"{name!r:.100} cannot be a tool's name; use ASCII letters, digits, _ and dots between namespaces, "
-            'and tool(name="...") where the function is called otherwise',
+            f"{name!r:.100} cannot be a tool's name; use ASCII letters, digits and _, dots for namespaces; "
+            'write tool(name="...") where the function is called otherwise',
             location=location,
         )
     if len(name) > MAX_NAME_CHARS:

@@ -17,7 +17,8 @@ from pydantic_core import ErrorDetails
 
 from bascule.tools.canonical import join_path
 from bascule.tools.errors import Problem
-from bascule.tools.schema import JsonSchema
+from bascule.tools.safe_text import shorten
+from bascule.tools.schema import JsonSchema, is_object
 from bascule.tools.type_text import literal_text, plain_names, type_text
 
 MAX_GOT_CHARS = 80
@@ -124,7 +125,7 @@ def bounded_json(value: JsonValue) -> str:
     if isinstance(value, str):
         value = value[: MAX_GOT_CHARS + 1]
     text = json.dumps(value)
-    return text if len(text) <= MAX_GOT_CHARS else f"{text[: MAX_GOT_CHARS - 1]}…"
+    return shorten(text, MAX_GOT_CHARS)
 
 
 def _say(error: ErrorDetails, got: JsonValue) -> str:
@@ -137,7 +138,7 @@ def _say(error: ErrorDetails, got: JsonValue) -> str:
         return f"must be bool: write {bool(got)}"
     if error["type"] == "int_type" and isinstance(got, float):
         return "must be a whole number"
-    if error["type"] == "string_type" and isinstance(got, int | float):
+    if error["type"] == "string_type" and isinstance(got, int | float) and not isinstance(got, bool):
         return f"must be text: write {json.dumps(str(got))}"
     if error["type"] in ("value_error", "assertion_error"):
         return str(error.get("ctx", {}).get("error", error["msg"]))
@@ -215,4 +216,4 @@ def _step(node: JsonSchema, step: int | str) -> list[JsonSchema]:
     else:
         prefix = node.get("prefixItems", [])
         candidates.append(prefix[step] if step < len(prefix) else node.get("items"))
-    return [candidate for candidate in candidates if isinstance(candidate, dict)]
+    return [candidate for candidate in candidates if is_object(candidate)]

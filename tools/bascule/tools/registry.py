@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from bascule.tools.canonical import canonical_json
 from bascule.tools.errors import ToolDefinitionError
@@ -35,8 +35,7 @@ class Registry:
     def __init__(self, tools: Iterable[AnyTool | Callable[..., Any]] = ()) -> None:
         self._tools: dict[str, AnyTool] = {}
         for each in tools:
-            made: AnyTool = each if isinstance(each, Tool) else tool(each)
-            self._add(made)
+            self._add(cast("AnyTool", each) if isinstance(each, Tool) else tool(each))
 
     def _add(self, made: AnyTool) -> None:
         other = self._tools.get(made.name)

@@ -16,7 +16,7 @@ import json
 import math
 import pathlib
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, cast
 
 import msgspec
@@ -28,6 +28,8 @@ from bascule.tools.errors import ResultInvalid
 _NO_FORM = "result_not_json"
 _AS_TEXT = (decimal.Decimal, uuid.UUID, pathlib.PurePath)
 _AS_ISO = (datetime.date, datetime.time)  # datetime is a date
+_SCALARS = frozenset({str, int, bool, type(None)})
+_TEXT_ONLY = {str}
 _encoder = msgspec.json.Encoder()
 
 
@@ -73,8 +75,9 @@ def encode_plain(tool: str, value: JsonValue) -> bytes:
 
 
 def _plain(value: object, depth: int) -> JsonValue:
+    """Return a value as plain data; containers that are plain already are returned as they are."""
     kind = type(value)
-    if kind is str or kind is int or value is None or kind is bool:
+    if kind in _SCALARS:
         return cast("JsonValue", value)
     if kind is float:
         return _finite(cast("float", value))
@@ -83,7 +86,7 @@ def _plain(value: object, depth: int) -> JsonValue:
     if kind is dict:
         return _mapping(cast("dict[object, object]", value), depth)
     if kind is list or kind is tuple:
-        return _sequence(cast("Iterable[object]", value), depth)
+        return _sequence(cast("list[object]", value), depth)
     return _special(value, depth)
 
 
@@ -115,10 +118,10 @@ def _special(value: object, depth: int) -> JsonValue:
     if isinstance(value, tuple) and as_dict is not None:
         return _fields(as_dict().items(), depth)
     if isinstance(value, set | frozenset):
-        items = _sequence(cast("Iterable[object]", value), depth)
+        items = _sequence(cast("Collection[object]", value), depth)
         return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
     if isinstance(value, list | tuple):
-        return _sequence(cast("Iterable[object]", value), depth)
+        return _sequence(cast("Collection[object]", value), depth)
     raise _NoPlainFormError(_advice(value))
 
 
@@ -134,11 +137,13 @@ def _finite(value: float) -> float:
     return value
 
 
-def _sequence(values: Iterable[object], depth: int) -> list[JsonValue]:
+def _sequence(values: Collection[object], depth: int) -> list[JsonValue]:
+    if set(map(type, values)) <= _SCALARS:
+        return cast("list[JsonValue]", values if type(values) is list else list(values))
     items: list[JsonValue] = []
     try:
         for value in values:
-            items.append(_plain(value, depth + 1))
+            items.append(_plain(value, depth + 1))  # the length names the place of an error
     except _NoPlainFormError as error:
         error.steps.append(len(items))
         raise
@@ -146,12 +151,14 @@ def _sequence(values: Iterable[object], depth: int) -> list[JsonValue]:
 
 
 def _mapping(value: dict[object, object], depth: int) -> dict[str, JsonValue]:
-    if any(type(key) is not str for key in value):
-        named = {_key(key): item for key, item in value.items()}
-        if len(named) != len(value):
-            raise _NoPlainFormError("two keys become the same text")
-        return _fields(named.items(), depth)
-    return _fields(cast("dict[str, object]", value).items(), depth)
+    if set(map(type, value)) <= _TEXT_ONLY:
+        if type(value) is dict and set(map(type, value.values())) <= _SCALARS:
+            return cast("dict[str, JsonValue]", value)
+        return _fields(cast("dict[str, object]", value).items(), depth)
+    named = {_key(key): item for key, item in value.items()}
+    if len(named) != len(value):
+        raise _NoPlainFormError("two keys become the same text")
+    return _fields(named.items(), depth)
 
 
 def _fields(members: Iterable[tuple[str, object]], depth: int) -> dict[str, JsonValue]:
@@ -167,7 +174,10 @@ def _fields(members: Iterable[tuple[str, object]], depth: int) -> dict[str, Json
 
 
 def _key(key: object) -> str:
-    plain = _plain(key, MAX_DEPTH)
+    try:
+        plain = _plain(key, MAX_DEPTH)
+    except _NoPlainFormError as error:
+        raise _NoPlainFormError(f"the key {key!r:.60}: {error}") from None
     return plain if isinstance(plain, str) else str(plain)
 
 

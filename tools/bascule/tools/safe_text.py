@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-MAX_LINE_CHARS = 300
+MAX_LINE_CHARS = 400
 MAX_DOCSTRING_CHARS = 4000
 
 _SPACE = re.compile(r" {2,}")
@@ -14,8 +14,12 @@ _QUOTE = re.compile(r'"(?="|$)')
 def clean_line(text: str) -> str:
     """Return the text on one line: line ends, control and invisible characters become single spaces."""
     printable = "".join(each if each.isprintable() else " " for each in text[: 4 * MAX_LINE_CHARS])
-    line = _SPACE.sub(" ", printable).strip()
-    return line if len(line) <= MAX_LINE_CHARS else f"{line[: MAX_LINE_CHARS - 1]}…"
+    return shorten(_SPACE.sub(" ", printable).strip(), MAX_LINE_CHARS)
+
+
+def shorten(text: str, max_chars: int) -> str:
+    """Return the text, cut with an ellipsis when it is longer than ``max_chars``."""
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 def docstring_line(text: str) -> str:
@@ -25,8 +29,7 @@ def docstring_line(text: str) -> str:
 
 def docstring_block(text: str, *, indent: str) -> str:
     """Return a text as a docstring that keeps its lines, each indented; on one line when there is one."""
-    bounded = text if len(text) <= MAX_DOCSTRING_CHARS else f"{text[:MAX_DOCSTRING_CHARS]}…"
-    lines = [_clean_indented(line) for line in bounded.splitlines()]
+    lines = [_clean_indented(line) for line in shorten(text, MAX_DOCSTRING_CHARS).splitlines()]
     if len(lines) <= 1:
         return docstring_line(text)
     body = [f"{indent}{_escape(line)}" if line else "" for line in lines]

@@ -7,7 +7,7 @@ a JSON form raises, naming the reason; nothing ever becomes a string or an empty
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -20,6 +20,16 @@ JsonSchema = dict[str, Any]
 _DATA_KEYWORDS = frozenset({"default", "examples", "example", "enum", "const"})
 _SCHEMA_MAPS = frozenset({"properties", "$defs", "patternProperties"})
 _CONFIG = ConfigDict(ser_json_timedelta="iso8601", ser_json_bytes="utf8", allow_inf_nan=False)
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Tell whether a value from JSON is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """Tell whether a value from JSON is an array."""
+    return isinstance(value, list)
 
 
 class SchemaError(Exception):
@@ -157,17 +167,17 @@ def describe_types(
 
 def takes_unknown_fields(schema: object) -> bool:
     """Tell whether some model in a schema says itself that it takes fields it does not declare."""
-    if isinstance(schema, list):
-        return any(map(takes_unknown_fields, schema))  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(schema, dict):
-        if "properties" in schema and schema.get("additionalProperties") is True:  # pyright: ignore
+    if is_array(schema):
+        return any(map(takes_unknown_fields, schema))
+    if is_object(schema):
+        if "properties" in schema and schema.get("additionalProperties") is True:
             return True
-        return any(map(takes_unknown_fields, schema.values()))  # pyright: ignore
+        return any(map(takes_unknown_fields, schema.values()))
     return False
 
 
 def tidy_schema(schema: JsonSchema) -> JsonSchema:
-    """Return a copy without generated titles and with every description on its own lines."""
+    """Return a copy without titles: they repeat names and cost tokens."""
     tidied: JsonSchema = {}
     for key, value in schema.items():
         if key == "title" and isinstance(value, str):
@@ -176,10 +186,10 @@ def tidy_schema(schema: JsonSchema) -> JsonSchema:
             tidied[key] = value
         elif key in _SCHEMA_MAPS:
             tidied[key] = {name: tidy_schema(member) for name, member in value.items()}
-        elif isinstance(value, dict):
-            tidied[key] = tidy_schema(value)  # pyright: ignore[reportUnknownArgumentType]
-        elif isinstance(value, list):
-            tidied[key] = [tidy_schema(item) if isinstance(item, dict) else item for item in value]  # pyright: ignore
+        elif is_object(value):
+            tidied[key] = tidy_schema(value)
+        elif is_array(value):
+            tidied[key] = [tidy_schema(item) if is_object(item) else item for item in value]
         else:
             tidied[key] = value
     return tidied

@@ -13,7 +13,7 @@ from typing import Any
 
 from bascule.tools.canonical import canonical_json
 from bascule.tools.safe_text import clean_line
-from bascule.tools.schema import JsonSchema
+from bascule.tools.schema import JsonSchema, is_object
 from bascule.tools.type_text import ALIASES, identifier, literal_text, type_text
 
 _BOUNDS = {
@@ -69,7 +69,7 @@ class Shapes:
     def _name(self, node: JsonSchema, hint: str, defs: JsonSchema) -> str:
         reference = str(node.get("$ref", "")).rsplit("/", 1)[-1]
         target = defs.get(reference) if reference else node
-        if not isinstance(target, dict):
+        if not is_object(target):
             return "Any"
         key = canonical_json([reference or hint, target, defs])
         if key in self._names:
@@ -113,7 +113,7 @@ class Shapes:
         fields: list[_Field] = []
         for name, schema in target["properties"].items():
             text = self.type_of(schema, defs=defs, hint=name)
-            has_default = isinstance(schema, dict) and "default" in schema
+            has_default = is_object(schema) and "default" in schema
             default = literal_text(schema["default"]) if has_default else None
             if name not in required and not has_default:
                 text = f"NotRequired[{text}]"
@@ -123,16 +123,15 @@ class Shapes:
 
 def describe(schema: object) -> str:
     """Return the description and the bounds of a value on one line, safe in a comment."""
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return ""
-    node: Mapping[str, Any] = schema
-    said = clean_line(str(node.get("description", "")))
-    return "; ".join(part for part in (said, bounds_text(node)) if part)
+    said = clean_line(str(schema.get("description", "")))
+    return "; ".join(part for part in (said, bounds_text(schema)) if part)
 
 
 def bounds_text(schema: Mapping[str, Any]) -> str:
     """Return the bounds of a value as text; those inside unions count too."""
-    options = [each for key in ("anyOf", "oneOf") for each in schema.get(key, []) if isinstance(each, dict)]
+    options = [each for key in ("anyOf", "oneOf") for each in schema.get(key, []) if is_object(each)]
     parts = [
         clean_line(form.format(node[key]))
         for node in (schema, *options)

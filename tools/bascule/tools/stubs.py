@@ -6,10 +6,12 @@ line ends, control and bidirectional characters become spaces, and quotes cannot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
-from bascule.tools.safe_text import clean_line, docstring_block, docstring_line
+from bascule.tools.docstrings import read_returns
+from bascule.tools.safe_text import clean_line, docstring_block, docstring_line, shorten
 from bascule.tools.schema import JsonSchema
 from bascule.tools.shapes import Shapes, describe
 from bascule.tools.tool import AnyTool
@@ -19,6 +21,8 @@ Level = Literal["full", "signatures", "names"]
 """full: with whole descriptions and those of parameters. signatures: one line each. names: names only."""
 
 _INDENT = "    "
+_MAX_NAMES_CHARS = 80
+_SHAPELESS = re.compile(r"(?: -> (?:Any|list|(?:list\[)*dict\]*)(?: \| None)?)?")
 
 _Tree = dict[str, "_Tree | list[str]"]
 
@@ -30,7 +34,8 @@ def render_stubs(tools: Iterable[AnyTool], *, level: Level = "signatures") -> st
     each once, as classes. Tools that may change something say so in a comment (``# effect: once``).
     """
     if level == "names":
-        lines = [f"{each.name}  # {clean_line(each.summary)}".rstrip(" #") for each in tools]
+        lines = [f"{each.name}  # {shorten(clean_line(each.summary), _MAX_NAMES_CHARS)}" for each in tools]
+        lines = [line.rstrip(" #") for line in lines]
         return "".join(f"{line}\n" for line in lines)
     shapes = Shapes()
     tree: _Tree = {}
@@ -71,7 +76,7 @@ def _render_tool(tool: AnyTool, name: str, level: Level, shapes: Shapes) -> list
         returned = f" -> {returns}"
     head = f"def {name}({', '.join(arguments)}){returned}:"
     effect = "" if tool.effects == "read" else f"  # effect: {tool.effects}"
-    text = _full_text(tool) if level == "full" else tool.summary
+    text = _full_text(tool) if level == "full" else _short_text(tool, returned)
     if level == "full" and "\n" in text:
         return [f"{head}{effect}", *f"{_INDENT}{docstring_block(text, indent=_INDENT)}".split("\n")]
     return [f"{head} {docstring_line(text) if text else '...'}{effect}"]
@@ -80,6 +85,12 @@ def _render_tool(tool: AnyTool, name: str, level: Level, shapes: Shapes) -> list
 def _render_parameter(name: str, schema: JsonSchema, defs: JsonSchema, shapes: Shapes) -> str:
     text = f"{name}: {shapes.type_of(schema, defs=defs, hint=name)}"
     return f"{text} = {literal_text(schema['default'])}" if "default" in schema else text
+
+
+def _short_text(tool: AnyTool, returned: str) -> str:
+    """Return the summary, and what the docstring says of a result whose type says nothing."""
+    told = read_returns(tool.description) if _SHAPELESS.fullmatch(returned) else ""
+    return f"{tool.summary} Returns: {told}" if told else tool.summary
 
 
 def _full_text(tool: AnyTool) -> str:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from bascule.tools.schema import JsonSchema
+from bascule.tools.schema import JsonSchema, is_array, is_object
 
 ALIASES: Mapping[str, str] = {
     "ISODate": 'str  # "2025-06-30"',
@@ -46,9 +45,9 @@ def type_text(schema: object, *, name_object: NameObject, hint: str = "") -> str
         name_object: called for each ``$ref`` and each object with properties.
         hint: a name for an object that has none of its own.
     """
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return "Any"
-    node: JsonSchema = schema
+    node = schema
     if "$ref" in node:
         return name_object(node, hint)
     if "const" in node:
@@ -61,7 +60,7 @@ def type_text(schema: object, *, name_object: NameObject, hint: str = "") -> str
     if isinstance(node.get("allOf"), list) and len(node["allOf"]) == 1:
         return type_text(node["allOf"][0], name_object=name_object, hint=hint)
     kind = node.get("type")
-    if isinstance(kind, list):
+    if is_array(kind):
         return _union(
             [type_text({**node, "type": each}, name_object=name_object, hint=hint) for each in kind]
         )
@@ -79,14 +78,10 @@ def literal_text(value: object) -> str:
     if isinstance(value, str):
         quoted = json.dumps(value, ensure_ascii=False)
         return "".join(each if each.isprintable() else _escape(each) for each in quoted)
-    if isinstance(value, list):
-        items: list[object] = value
-        return f"[{', '.join(map(literal_text, items))}]"
-    if isinstance(value, dict):
-        members: dict[object, object] = value
-        return (
-            f"{{{', '.join(f'{literal_text(key)}: {literal_text(item)}' for key, item in members.items())}}}"
-        )
+    if is_array(value):
+        return f"[{', '.join(map(literal_text, value))}]"
+    if is_object(value):
+        return f"{{{', '.join(f'{literal_text(key)}: {literal_text(item)}' for key, item in value.items())}}}"
     return repr(value)
 
 
@@ -121,9 +116,8 @@ def _union(options: list[str]) -> str:
 
 def _array(node: JsonSchema, name_object: NameObject, hint: str) -> str:
     prefix = node.get("prefixItems")
-    if isinstance(prefix, list):
-        items: list[Any] = prefix
-        inner = ", ".join(type_text(item, name_object=name_object, hint=hint) for item in items)
+    if is_array(prefix):
+        inner = ", ".join(type_text(item, name_object=name_object, hint=hint) for item in prefix)
         return f"tuple[{inner}]" if inner else "list"
     inner = type_text(node.get("items"), name_object=name_object, hint=hint)
     return "list" if inner == "Any" else f"list[{inner}]"
@@ -133,6 +127,6 @@ def _object(node: JsonSchema, name_object: NameObject, hint: str) -> str:
     if node.get("properties"):
         return name_object(node, hint)
     values = node.get("additionalProperties")
-    if isinstance(values, dict) and values:
+    if is_object(values) and values:
         return f"dict[str, {type_text(values, name_object=name_object, hint=hint)}]"
     return "dict"
