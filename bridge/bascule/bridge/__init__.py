@@ -1,19 +1,23 @@
 """Runs scripts and takes each of their calls over one bridge: validated, allowed, approved, recorded.
 
-Trusts the operator's registry, policy and approver; never the script, and never the guest it runs in.
+Trusts the operator's registry, policy and approver; never the script, and never the guest it runs in. Names
+are imported when they are first used: the command line must answer before half of this is loaded.
 """
 
-from bascule.bridge.approval import ApprovalRequest, Approver, Decision, approve_all, deny_all
-from bascule.bridge.errors import ExecutorClosedError, HandshakeError, LimitsError, PolicyError
-from bascule.bridge.events import Event
-from bascule.bridge.executor import Executor
-from bascule.bridge.journal import Journal, JournalEntry, MemoryStore, Store
-from bascule.bridge.limits import Limits
-from bascule.bridge.policy import Policy
-from bascule.bridge.receipt import CallError, Receipt
-from bascule.bridge.result import Result, Usage
-from bascule.bridge.terminal import ask_in_terminal
-from bascule.wire import BasculeError, Note, ScriptError
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bascule.bridge.approval import ApprovalRequest, Approver, Decision, approve_all, deny_all
+    from bascule.bridge.errors import ExecutorClosedError, HandshakeError, LimitsError, PolicyError
+    from bascule.bridge.events import Event
+    from bascule.bridge.executor import Executor
+    from bascule.bridge.journal import Journal, JournalEntry, MemoryStore, Store
+    from bascule.bridge.limits import Limits
+    from bascule.bridge.policy import Policy
+    from bascule.bridge.receipt import CallError, Receipt
+    from bascule.bridge.result import Result, Usage
+    from bascule.bridge.terminal import ask_in_terminal
+    from bascule.wire import BasculeError, Note, ScriptError
 
 __all__ = [
     "ApprovalRequest",
@@ -42,3 +46,46 @@ __all__ = [
     "ask_in_terminal",
     "deny_all",
 ]
+
+_HOMES = {
+    "ApprovalRequest": "bascule.bridge.approval",
+    "Approver": "bascule.bridge.approval",
+    "BasculeError": "bascule.wire",
+    "CallError": "bascule.bridge.receipt",
+    "Decision": "bascule.bridge.approval",
+    "Event": "bascule.bridge.events",
+    "Executor": "bascule.bridge.executor",
+    "ExecutorClosedError": "bascule.bridge.errors",
+    "HandshakeError": "bascule.bridge.errors",
+    "Journal": "bascule.bridge.journal",
+    "JournalEntry": "bascule.bridge.journal",
+    "Limits": "bascule.bridge.limits",
+    "LimitsError": "bascule.bridge.errors",
+    "MemoryStore": "bascule.bridge.journal",
+    "Note": "bascule.wire",
+    "Policy": "bascule.bridge.policy",
+    "PolicyError": "bascule.bridge.errors",
+    "Receipt": "bascule.bridge.receipt",
+    "Result": "bascule.bridge.result",
+    "ScriptError": "bascule.wire",
+    "Store": "bascule.bridge.journal",
+    "Usage": "bascule.bridge.result",
+    "approve_all": "bascule.bridge.approval",
+    "ask_in_terminal": "bascule.bridge.terminal",
+    "deny_all": "bascule.bridge.approval",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -28,6 +28,7 @@ _IGNORABLE: Final = (
 )  # fmt: skip
 """Default-ignorable code points, and the empty Braille cell, which is drawn as nothing."""
 
+_SPACES = re.compile(r" {2,}|^ | $")
 _WORD = re.compile(r"[^\W_](?:[\w.@-]*[^\W_])?")
 _MARKS_PER_LETTER: Final = 2
 _LOOKALIKE_LATIN: Final = frozenset("\u0131\u0138\u0149\u017f")
@@ -51,6 +52,14 @@ def show_json(canonical: bytes, *, max_chars: int = MAX_SHOWN_CHARS) -> str:
     return _show(canonical.decode("utf-8", "backslashreplace"), max_chars=max_chars, json=True)
 
 
+def show_block(text: str) -> str:
+    """Return text of many lines, each made printable; line feeds, tabs and the spaces of its layout stay.
+
+    For what a script printed. Not for what somebody has to decide about: there use `show`.
+    """
+    return "\n".join(_escape(line, json=False, layout=True) for line in text.split("\n"))
+
+
 def _show(text: str, *, max_chars: int, json: bool) -> str:
     if len(text) <= max_chars:
         return _escape(text, json=json)
@@ -60,48 +69,40 @@ def _show(text: str, *, max_chars: int, json: bool) -> str:
     return _escape(text[:half], json=json) + cut + _escape(text[-half:], json=json)
 
 
-def _escape(text: str, *, json: bool) -> str:
+def _escape(text: str, *, json: bool, layout: bool = False) -> str:
     if _PLAIN.fullmatch(text):
         return text
     suspects = _confusable_positions(text)
     shown: list[str] = []
-    index = 0
-    marks = _MARKS_PER_LETTER
-    while index < len(text):
-        char = text[index]
-        if char == " ":
-            end = index
-            while end < len(text) and text[end] == " ":
-                end += 1
-            shown.append(_spaces(end - index, inner=index > 0 and end < len(text)))
-            index = end
-            marks = _MARKS_PER_LETTER
-            continue
+    marks = 0
+    for index, char in enumerate(text):
         category = unicodedata.category(char)
         if category in ("Mn", "Me"):
             marks += 1
         else:
+            # Only letters beyond ASCII carry marks in honest text that is composed.
             marks = 0 if category.startswith("L") and not char.isascii() else _MARKS_PER_LETTER
-        if index in suspects or _hidden(char, category) or marks > _MARKS_PER_LETTER:
+        if char in " \t" and layout:
+            shown.append(char)
+        elif index in suspects or marks > _MARKS_PER_LETTER or _hidden(char, category):
             shown.append(_code(char, json=json))
-        elif char == "\\" and not json:
+        elif char == "\\" and not json and not layout:
             shown.append("\\\\")
         else:
             shown.append(char)
-        index += 1
-    return "".join(shown)
+    line = "".join(shown)
+    return line if layout else _SPACES.sub(_mark_spaces, line)
 
 
 def _hidden(char: str, category: str) -> bool:
     code = ord(char)
-    if category in _ESCAPED_CATEGORIES or category == "Zs" or char == _SPACE_MARK:
+    if category in _ESCAPED_CATEGORIES or (category == "Zs" and char != " ") or char == _SPACE_MARK:
         return True
     return code > 0xAC and any(first <= code <= last for first, last in _IGNORABLE)
 
 
-def _spaces(count: int, *, inner: bool) -> str:
-    if count == 1 and inner:
-        return " "
+def _mark_spaces(run: re.Match[str]) -> str:
+    count = len(run.group())
     return _SPACE_MARK * count if count <= 8 else f"{_SPACE_MARK}x{count}{_SPACE_MARK}"
 
 

@@ -1,0 +1,58 @@
+"""``bascule image``: the guest image that scripts run in."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from bascule.cli.exits import Exit
+
+app: Final = typer.Typer(help="Build and check the guest image.", no_args_is_help=True)
+
+_Base = Annotated[
+    str,
+    typer.Option("--base", help="debian (from packages, nothing pulled), an image reference, or auto."),
+]
+_DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
+
+
+@app.command("build")
+def build(
+    base: _Base = "auto",
+    docker_host: _DockerHost = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Make everything anew, with new packages.")] = False,
+) -> None:
+    """Build the guest image of this installation, if the engine does not have it yet."""
+    from bascule.sandbox import build_image, ensure_image
+
+    if fresh:
+        made = build_image(base, docker_host=docker_host, fresh=True)
+    else:
+        made = ensure_image(base, docker_host=docker_host)
+    print(f"bascule: {'built' if made.built else 'already there'}", file=sys.stderr)
+    print(made.tag)
+
+
+@app.command("check")
+def check(base: _Base = "auto", docker_host: _DockerHost = None) -> None:
+    """Look into the image: what should not be there, and what remains."""
+    from bascule.bridge.display import show
+    from bascule.sandbox import ensure_image, inspect_contents
+
+    image = ensure_image(base, docker_host=docker_host, build=False)
+    contents = inspect_contents(image.tag, docker_host=docker_host)
+    found = {
+        "setuid files": contents.setuid,
+        "shells": contents.shells,
+        "writable for all": contents.writable,
+        "not owned by root": contents.foreign,
+        "package managers": contents.package_managers,
+    }
+    print(f"{image.tag}: {contents.files:,} files, {contents.bytes / 2**20:.1f} MiB")
+    for name, paths in found.items():
+        print(f"{name}: {', '.join(show(path) for path in paths) or 'none'}")
+    print(f"executables that remain: {', '.join(show(path) for path in contents.executables)}")
+    if any(found.values()):
+        raise typer.Exit(Exit.FAILED)

@@ -1,0 +1,61 @@
+"""The command itself: its sub-commands, and how errors become exit statuses."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from bascule.cli import doctor, image, run, tools
+from bascule.cli.exits import Exit, describe_exits, exit_for_error
+
+app: Final = typer.Typer(
+    name="bascule",
+    help="Run the scripts that models write to chain tools: in a container, over one bridge.",
+    epilog=describe_exits(),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+run.register(app)
+app.add_typer(tools.app, name="tools")
+app.add_typer(image.app, name="image")
+app.command("doctor")(doctor.doctor)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(version("bascule"))
+        raise typer.Exit
+
+
+@app.callback()
+def bascule(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Run the scripts that models write to chain tools: in a container, over one bridge."""
+
+
+def main() -> None:
+    """Run the command and end the process with its status."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        print("bascule: interrupted", file=sys.stderr)
+        sys.exit(Exit.INTERRUPTED)
+    except Exception as error:  # only ours are handled, but their class is not loaded before it is needed
+        from bascule.wire import BasculeError
+
+        if not isinstance(error, BasculeError):
+            raise
+        print(f"bascule: {error}", file=sys.stderr)
+        sys.exit(exit_for_error(error))
+
+
+if __name__ == "__main__":
+    main()

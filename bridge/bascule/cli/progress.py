@@ -1,0 +1,49 @@
+"""Shows on standard error what a run does: colour and signs on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from bascule.bridge import Event
+
+_SIGNS: Final = {
+    "call.started": (">", "cyan"),
+    "call.waiting_approval": ("?", "yellow"),
+    "call.completed": ("+", "green"),
+    "call.failed": ("!", "red"),
+    "call.denied": ("x", "red"),
+}
+_WORDS: Final = {
+    "call.started": "started",
+    "call.waiting_approval": "waits for approval",
+    "call.completed": "done",
+    "call.failed": "failed",
+    "call.denied": "denied",
+}
+
+
+class Progress:
+    """An event subscriber. Texts in events are safe to show already."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._console = Console(file=stream, highlight=False, soft_wrap=True) if stream.isatty() else None
+
+    def __call__(self, event: Event) -> None:
+        if event.name not in _SIGNS:
+            return
+        ended = event.name not in ("call.started", "call.waiting_approval")
+        took = f" in {event.duration_s * 1000:.0f} ms" if ended and event.duration_s else ""
+        told = "" if event.name == "call.completed" else f" {event.text}"
+        line = f"{event.seq:>4} {event.tool} {_WORDS[event.name]}{took}{told}"
+        if self._console is None:
+            print(line, file=self._stream, flush=True)
+            return
+        sign, style = _SIGNS[event.name]
+        text = Text.assemble((f"{sign} ", f"bold {style}"), line)
+        text.truncate(self._console.width, overflow="ellipsis")
+        self._console.print(text)
