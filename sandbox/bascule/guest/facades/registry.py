@@ -42,6 +42,12 @@ _OWN: dict[str, str] = {
 }
 """Facade name to the module of this package and the function in it that gives the names that are ours."""
 
+_WHOLE: dict[str, str] = {
+    "asyncio": "bascule.guest.aio:build_asyncio",
+    "concurrent.futures": "bascule.guest.pool:build_futures",
+}
+"""Facades that are entirely ours: the real module is never imported. Name to the function that makes it."""
+
 
 class Modules(MutableMapping[str, Facade]):
     """Facades by dotted name, each built when it is first asked for."""
@@ -49,7 +55,7 @@ class Modules(MutableMapping[str, Facade]):
     def __init__(self, context: FacadeContext) -> None:
         self._context = context
         self._built: dict[str, Facade] = {}
-        self._names = dict.fromkeys(MODULES)
+        self._names = dict.fromkeys((*MODULES, *_WHOLE))
 
     def __getitem__(self, name: str) -> Facade:
         facade = self._built.get(name)
@@ -77,6 +83,10 @@ class Modules(MutableMapping[str, Facade]):
         return len(self._names)
 
     def _build(self, name: str) -> Facade:
+        if name in _WHOLE:
+            module_name, function = _WHOLE[name].split(":")
+            whole: Callable[[FacadeContext], Facade] = getattr(importlib.import_module(module_name), function)
+            return whole(self._context)
         own: Members = {}
         if name in _OWN:
             module_name, function = _OWN[name].split(":")

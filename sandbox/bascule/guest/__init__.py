@@ -1,0 +1,6 @@
+"""The program inside the container: a deny-by-default interpreter for one script, and its way to the host.
+
+It trusts its image and the host, never the script. The host trusts nothing that comes from here.
+"""
+
+__all__: list[str] = []

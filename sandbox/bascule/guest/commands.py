@@ -1,0 +1,157 @@
+"""What happened since the last Act, in order. Decides what still fits into a frame; loses nothing.
+
+Half of a frame is for calls, half for output, so neither can keep the other back for ever. What does not fit
+stays for the next stretch: the host answers the calls that went out, and the rest follows with its answer.
+Arguments arrive encoded, once, so their size is exact and nothing can change them later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, cast
+
+import msgspec
+
+from bascule.guest.errors import ToolArgumentError
+from bascule.guest.output import Output
+from bascule.wire import Act, Activation, Call, Cancel, Sleep
+from bascule.wire import Output as Printed
+
+_ENVELOPE_BYTES = 160
+"""Generous size of a command without its arguments or text."""
+
+_RESERVE_BYTES = 8 << 10
+"""Room in a frame for what is neither command nor text."""
+
+_PIECE_CHARACTERS = 16 << 10
+"""Longest text in one output command; in JSON a character takes six bytes at most."""
+
+_encode = msgspec.json.Encoder().encode
+
+Sized = tuple[Call | Cancel | Sleep | Printed, int]
+
+
+class Commands:
+    """Collects commands and cuts them into activations.
+
+    Args:
+        output: printed text, which is put before the command that follows it.
+        frame_bytes: largest frame the guest may send.
+    """
+
+    def __init__(self, *, output: Output, frame_bytes: int) -> None:
+        self._output = output
+        self._half_bytes = max((frame_bytes - _RESERVE_BYTES) // 2, _ENVELOPE_BYTES)
+        self._queue: deque[Sized] = deque()
+        self._closed: list[Activation] = []
+        self._only_output = True
+        self._text_bytes = 0
+        self._call_bytes = 0
+
+    def add_call(self, seq: int, tool: str, args: msgspec.Raw, line: int) -> None:
+        """Add a call.
+
+        Raises:
+            ToolArgumentError: the arguments exceed what one frame carries.
+        """
+        size = len(args) + len(tool) + _ENVELOPE_BYTES
+        if size > self._half_bytes:
+            raise ToolArgumentError(
+                f"{tool}(): the arguments have {len(args)} bytes as JSON, the most is {self._half_bytes}",
+                suggestion="Send less in one call, or several calls.",
+            )
+        if self._output.waiting:
+            self._collect_output()
+        self._queue.append((Call(seq=seq, tool=tool, args=cast("dict[str, Any]", args), line=line), size))
+        self._only_output = False
+
+    def add_sleep(self, seq: int, seconds: float) -> None:
+        """Add a request for a completion after ``seconds``."""
+        self._add(Sleep(seq=seq, seconds=seconds))
+
+    def add_cancel(self, seq: int) -> None:
+        """Add that nobody waits for ``seq`` any longer."""
+        self._add(Cancel(seq=seq))
+
+    def close_stretch(self) -> None:
+        """End the activation of this stretch with everything that fits."""
+        if self._output.waiting:
+            self._collect_output()
+        if not self._queue:
+            self._closed.append(Activation())
+            return
+        taken: list[Call | Cancel | Sleep | Printed] = []
+        kept: deque[Sized] = deque()
+        calls_full = text_full = False
+        for command, size in self._queue:
+            if isinstance(command, Printed):
+                text_full = text_full or self._text_bytes + size > self._half_bytes
+                if text_full:
+                    kept.append((command, size))
+                    continue
+                self._text_bytes += size
+            else:
+                calls_full = calls_full or self._call_bytes + size > self._half_bytes
+                if calls_full:
+                    kept.append((command, size))
+                    continue
+                self._call_bytes += size
+            taken.append(command)
+        self._queue = kept
+        self._closed.append(Activation(commands=tuple(taken)))
+
+    def take_act(self) -> Act:
+        """Return all closed activations as one Act."""
+        act = Act(activations=tuple(self._closed))
+        self._closed.clear()
+        self._text_bytes = self._call_bytes = 0
+        self._only_output = not self._queue
+        return act
+
+    def take_output(self) -> Act | None:
+        """Return waiting text as an Act in the middle of a stretch, or None while calls come before it."""
+        if not self._only_output or self._closed:
+            return None
+        self._collect_output()
+        return self._cut_text()
+
+    def take_rest_of_text(self) -> list[Act]:
+        """Take text out of the way of a Finish when it is more than that could carry beside its value."""
+        if self._output.waiting:
+            self._collect_output()
+        acts: list[Act] = []
+        while sum(size for command, size in self._queue if isinstance(command, Printed)) > _PIECE_CHARACTERS:
+            act = self._cut_text()
+            if act is not None:
+                acts.append(act)
+        return acts
+
+    def take_activations(self) -> tuple[Activation, ...]:
+        """Return everything there is, for a Finish."""
+        self.close_stretch()
+        return self.take_act().activations
+
+    def _cut_text(self) -> Act | None:
+        texts: list[Printed] = []
+        kept: deque[Sized] = deque()
+        total = 0
+        for command, size in self._queue:
+            if isinstance(command, Printed) and total + size <= self._half_bytes:
+                texts.append(command)
+                total += size
+            else:
+                kept.append((command, size))
+        self._queue = kept
+        return Act(activations=(Activation(commands=tuple(texts)),), blocked=False) if texts else None
+
+    def _add(self, command: Call | Cancel | Sleep) -> None:
+        if self._output.waiting:
+            self._collect_output()
+        self._queue.append((command, _ENVELOPE_BYTES))
+        self._only_output = False
+
+    def _collect_output(self) -> None:
+        text = self._output.take()
+        for start in range(0, len(text), _PIECE_CHARACTERS):
+            piece = text[start : start + _PIECE_CHARACTERS]
+            self._queue.append((Printed(text=piece), len(_encode(piece)) + _ENVELOPE_BYTES))

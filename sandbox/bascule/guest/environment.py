@@ -1,0 +1,33 @@
+"""What one run shares between its parts: clock, randomness, output, loop, notes. Fresh for every run."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bascule.guest.clock import Clock
+from bascule.guest.output import Output
+from bascule.wire import Note
+
+if TYPE_CHECKING:
+    from bascule.guest.loop import Loop
+
+
+@dataclass(kw_only=True)
+class Environment:
+    """The one object that facades and guards get.
+
+    Attributes:
+        clock: stands still between deliveries.
+        rng: every random number of the script comes from it.
+        output: where printed text goes.
+        loop: the only way out: tool calls and sleeps.
+        notes: what the author of the script should know, in order.
+    """
+
+    clock: Clock
+    rng: random.Random
+    output: Output
+    loop: Loop
+    notes: list[Note] = field(default_factory=list[Note])

@@ -1,0 +1,138 @@
+"""The guest's own limits, a little before the host's, so that the message can name the line.
+
+Signals interrupt Python code; a loop in C never lets a handler run, so half a second later faulthandler,
+which needs no interpreter, writes the traceback to stderr and exits, and the host reads the line there.
+Memory is bounded by address space. The host's kill is final; nothing here is relied upon.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Literal, NoReturn
+
+from bascule.guest.workers import MAX_WORKERS, STACK_BYTES
+from bascule.wire import GuestLimits
+
+GRACE_S = 0.5
+"""Seconds between the Python handler and the one that needs no interpreter."""
+
+MAX_RECURSION = 1_500
+"""Deepest recursion, whatever Start asks: the C frames of the worst case fit the stack."""
+
+_AGAIN_S = 0.02
+_OWN_FRAMES = 60
+"""Frames of the guest above and below the script's own."""
+
+Kind = Literal["wall_limit", "cpu_limit"]
+Stop = Callable[[Kind, float, "FrameType | None"], NoReturn]
+
+
+class Deadlines:
+    """Wall and CPU limits of one run. Time in which the host works does not count as wall time.
+
+    Args:
+        limits: what Start asks for.
+        stop: ends the run; gets the kind, the limit in seconds and the frame of the main thread.
+    """
+
+    def __init__(self, limits: GuestLimits, stop: Stop) -> None:
+        self._wall_s = limits.wall_s
+        self._cpu_s = limits.cpu_s
+        self._stop = stop
+        self._used_s = 0.0
+        self._since: float | None = None
+        self._armed = False
+
+    def start(self) -> None:
+        """Arm everything; the script runs from now on."""
+        signal.signal(signal.SIGALRM, self._on_alarm)
+        signal.signal(signal.SIGPROF, self._on_cpu)
+        signal.setitimer(signal.ITIMER_PROF, self._cpu_s, _AGAIN_S)
+        self._since = time.monotonic()
+        self._arm(self._wall_s)
+
+    def pause(self) -> None:
+        """The script waits for the host. The timers stay as they are: a spurious alarm is cheaper."""
+        since, self._since = self._since, None
+        if since is not None:
+            self._used_s += time.monotonic() - since
+
+    def resume(self) -> None:
+        """The script runs again."""
+        self._since = time.monotonic()
+        if not self._armed:
+            self._arm(max(self._wall_s - self._used_s, 0.001))
+
+    def cancel(self) -> None:
+        """Disarm everything; the run is over."""
+        self._since = None
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        faulthandler.cancel_dump_traceback_later()
+
+    def _arm(self, seconds: float) -> None:
+        self._armed = True
+        # The alarm repeats: a handler that fails, too deep or out of memory, gets another chance.
+        signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN_S)
+        faulthandler.dump_traceback_later(seconds + GRACE_S, exit=True, file=sys.__stderr__ or 2)
+
+    def _on_alarm(self, number: int, frame: FrameType | None) -> None:
+        since = self._since
+        if since is None:
+            # Waiting for the host: stop ringing until the script runs again.
+            self._armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            faulthandler.cancel_dump_traceback_later()
+            return
+        left = self._wall_s - self._used_s - (time.monotonic() - since)
+        if left > 0:
+            self._arm(left)
+            return
+        self._stop("wall_limit", self._wall_s, frame)
+
+    def _on_cpu(self, number: int, frame: FrameType | None) -> None:
+        if self._since is not None:
+            self._stop("cpu_limit", self._cpu_s, frame)
+
+
+class NoDeadlines:
+    """For runs inside a test's process, which must not be interrupted or killed."""
+
+    def pause(self) -> None:
+        """Do nothing."""
+
+    def resume(self) -> None:
+        """Do nothing."""
+
+
+def apply_process_limits(limits: GuestLimits) -> None:
+    """Bound memory, CPU time, core files and recursion of this process, for good."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with open("/proc/self/statm", "rb") as statm:
+        used_bytes = int(statm.read().split()[0]) * resource.getpagesize()
+    # Threads add their stacks one by one: see Worker.
+    memory_bytes = used_bytes + limits.memory_bytes
+    _lower(resource.RLIMIT_AS, memory_bytes, memory_bytes + MAX_WORKERS * STACK_BYTES)
+    used_s = resource.getrusage(resource.RUSAGE_SELF)
+    cpu_s = int(used_s.ru_utime + used_s.ru_stime + limits.cpu_s + GRACE_S) + 2
+    _lower(resource.RLIMIT_CPU, cpu_s, cpu_s)
+    sys.setrecursionlimit(min(limits.recursion, MAX_RECURSION) + _OWN_FRAMES)
+
+
+def _lower(which: int, soft: int, hard: int) -> None:
+    _, before = resource.getrlimit(which)
+    if before != resource.RLIM_INFINITY:
+        soft, hard = min(soft, before), min(hard, before)
+    resource.setrlimit(which, (soft, hard))
+
+
+def exit_now() -> NoReturn:
+    """Leave without unwinding anything."""
+    os._exit(0)

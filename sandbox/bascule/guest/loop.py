@@ -1,0 +1,304 @@
+"""The loop of the guest: what runs next, and the one way to the host. Deterministic, in lockstep.
+
+It decides the order of everything from three inputs: the script, the order in which the host delivers, and
+nothing else. There is no clock, no timer and no file descriptor in it. It is quiescent when nothing is ready;
+then the commands of the stretch go out and deliveries come in, one stretch for each.
+"""
+
+from __future__ import annotations
+
+import _thread
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+import msgspec
+
+from bascule.guest.commands import Commands
+from bascule.guest.delivery import decode_value
+from bascule.guest.ending import Ender, RunEnded
+from bascule.guest.errors import failure_exception
+from bascule.guest.futures import Future, HostFuture, activate
+from bascule.guest.position import calling_line
+from bascule.guest.workers import MAX_WORKERS, Worker
+
+if TYPE_CHECKING:
+    from bascule.guest.calls import ToolCall
+    from bascule.guest.clock import Clock
+    from bascule.guest.tasks import Task
+    from bascule.wire import Act, Delivery, Done
+
+
+class Host(Protocol):
+    """What the loop needs of the channel."""
+
+    def exchange(self, act: Act) -> Done:
+        """Send the commands of a stretch and wait for completions."""
+        ...
+
+    def hand_over(self, act: Act) -> None:
+        """Send output in the middle of a stretch."""
+        ...
+
+
+class Loop:
+    """Scheduler, sequence numbers and the table of what the host still owes.
+
+    Args:
+        host: where commands go and completions come from.
+        clock: set at each delivery.
+        commands: what happened since the last Act.
+        ender: ends the run when the script can never continue, or called too often.
+        max_calls: tool calls in all.
+    """
+
+    def __init__(self, *, host: Host, clock: Clock, commands: Commands, ender: Ender, max_calls: int) -> None:
+        self._host = host
+        self._clock = clock
+        self._commands = commands
+        self._ender = ender
+        self._max_calls = max_calls
+        self._ready: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+        self._runnable: deque[Worker] = deque()
+        self._deliveries: deque[Delivery] = deque()
+        self._owed: dict[int, HostFuture] = {}
+        self._seq = 0
+        self._calls = 0
+        self._numbers = 0
+        self._names = 0
+        self._control = _thread.allocate_lock()
+        self._control.acquire()
+        self._worker: Worker | None = None
+        self._workers: dict[Worker, None] = {}
+        self._parked: deque[Worker] = deque()
+        self.run_ended: RunEnded | None = None
+        self._stopping = False
+        self.closed = False
+        self.running = False
+        self.current_task: Task | None = None
+        self.unstarted: dict[int, ToolCall] = {}
+        self.tasks: dict[Task, None] = {}
+        self.failed: list[Task] = []
+        self.callback_failed: Callable[[Exception], None] = _ignore
+        self.left_behind: Callable[[Task], None] = _ignore
+        activate(self)
+
+    # ------------------------------------------------------------ numbers
+
+    def next_number(self) -> int:
+        """Return the creation number of a future; they hash by it."""
+        self._numbers += 1
+        return self._numbers
+
+    def next_task_name(self) -> str:
+        """Return ``Task-1``, ``Task-2`` …"""
+        self._names += 1
+        return f"Task-{self._names}"
+
+    def time(self) -> float:
+        """Return the script's clock."""
+        return self._clock.now
+
+    # ------------------------------------------------------------ to the host
+
+    def issue(self, tool: str, args: msgspec.Raw, line: int | None) -> HostFuture:
+        """Call a tool; the future is done once the host delivers.
+
+        Raises:
+            RuntimeError: the script has ended.
+            ToolArgumentError: the arguments alone exceed what one frame carries.
+        """
+        self._check_open()
+        if self._calls >= self._max_calls:
+            self._ender.stop(
+                status="limit",
+                kind="call_limit",
+                message=f"the script made {self._calls} tool calls, the limit, and asked for one more",
+                line=line,
+                suggestion="Use a tool that answers for many items at once, or narrow what you loop over.",
+            )
+        seq = self._seq + 1
+        self._commands.add_call(seq, tool, args, line or 1)
+        self._seq = seq
+        self._calls += 1
+        future = self._owed[seq] = HostFuture(seq)
+        return future
+
+    def start_sleep(self, seconds: float) -> HostFuture:
+        """Ask the host for a completion after ``seconds``."""
+        self._check_open()
+        seq = self._seq + 1
+        self._commands.add_sleep(seq, seconds)
+        self._seq = seq
+        future = self._owed[seq] = HostFuture(seq)
+        return future
+
+    def abandon(self, seq: int) -> None:
+        """Tell the host that nobody waits for this command any longer."""
+        if self._owed.pop(seq, None) is not None and not self.closed:
+            self._commands.add_cancel(seq)
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> HostFuture:
+        """Have ``callback()`` called after ``seconds``; cancel the future to take it back."""
+        timer = self.start_sleep(seconds)
+
+        def fire(timer: Future) -> None:
+            if not timer.cancelled():
+                callback()
+
+        timer.add_done_callback(fire)
+        return timer
+
+    def call_soon(self, callback: Callable[..., object], *args: object) -> None:
+        """Have ``callback(*args)`` called at the next turn."""
+        self._ready.append((callback, args))
+
+    # ------------------------------------------------------------ running
+
+    def run_until_complete(self, future: Future) -> object:
+        """Drive everything until ``future`` is done; return its result or raise its exception."""
+        self._check_open()
+        self.running, outer = True, self.running
+        future.add_done_callback(self._stop)
+        try:
+            while not self._stopping:
+                if self._runnable:
+                    self._run_worker(self._runnable.popleft())
+                elif self._ready:
+                    self._run_turn()
+                else:
+                    self._next_delivery()
+        finally:
+            self._stopping = False
+            self.running = outer
+            future.remove_done_callback(self._stop)
+        return future.result()
+
+    def block(self, future: Future) -> object:
+        """Wait for ``future`` where a coroutine cannot: in plain functions and in workers."""
+        if future.done():
+            return future.result()
+        worker = self._worker
+        if worker is not None:
+            worker.wait(future)
+            return future.result()
+        while not future.done():
+            if self._runnable:
+                self._run_worker(self._runnable.popleft())
+            else:
+                # Tasks stand still meanwhile, as they do in asyncio when one of them blocks.
+                self._next_delivery()
+        return future.result()
+
+    def sleep(self, seconds: float) -> None:
+        """Block for ``seconds`` of the host's time."""
+        self.block(self.start_sleep(max(float(seconds), 0.0)))
+
+    def _stop(self, _: Future) -> None:
+        self._stopping = True
+
+    def _run_turn(self) -> None:
+        for _ in range(len(self._ready)):
+            callback, args = self._ready.popleft()
+            try:
+                callback(*args)
+            except Exception as error:
+                # As in asyncio, a failing callback fails nobody else; the author learns of it in a note.
+                self.callback_failed(error)
+
+    def _next_delivery(self) -> None:
+        deliveries = self._deliveries
+        if not deliveries and not self._owed:
+            self._deadlock()
+        self._commands.close_stretch()
+        if not deliveries:
+            deliveries.extend(self._host.exchange(self._commands.take_act()).deliveries)
+        delivery = deliveries.popleft()
+        self._clock.set(delivery.now)
+        future = self._owed.pop(delivery.seq, None)
+        if future is None:
+            return
+        if delivery.failure is not None:
+            future.set_exception(failure_exception(delivery.failure))
+        else:
+            future.set_result(decode_value(delivery.value))
+
+    def _deadlock(self) -> NoReturn:
+        line = calling_line()
+        if self.running:
+            lines = [task.line() for task in self.tasks]
+            line = next((number for number in lines if number is not None), line)
+        self._ender.stop(
+            status="failed",
+            kind="deadlock",
+            message="the script waits for something that never happens: no tool call is under way and "
+            "nothing is left to run",
+            line=line,
+            suggestion="Check that something sets the event, puts the item or releases the lock.",
+        )
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise RuntimeError("the script has ended; nothing can be called any more")
+
+    # ------------------------------------------------------------ workers
+
+    @property
+    def worker(self) -> Worker | None:
+        """The worker that runs now, None on the main thread."""
+        return self._worker
+
+    def start_worker(self, function: Callable[[], None]) -> None:
+        """Run ``function`` on a thread of its own once the main thread waits."""
+        self._runnable.append(Worker(self, function))
+
+    def wake(self, worker: Worker) -> None:
+        """Let a waiting worker run when its turn comes."""
+        self._runnable.append(worker)
+
+    def regain_control(self) -> None:
+        """Give control back to the loop; called on a worker's thread."""
+        self._control.release()
+
+    def worker_ended(self, worker: Worker) -> None:
+        """Take an ended worker off the list and take control back."""
+        del self._workers[worker]
+        if self._parked:
+            self._runnable.append(self._parked.popleft())
+        self._control.release()
+
+    def finish_workers(self) -> None:
+        """Run every function that was submitted to a pool to its end, as Python does before it exits."""
+        while self._runnable or self._workers:
+            if self._runnable:
+                self._run_worker(self._runnable.popleft())
+            else:
+                self._next_delivery()
+
+    def _run_worker(self, worker: Worker) -> None:
+        if not worker.started:
+            if len(self._workers) >= MAX_WORKERS:
+                self._parked.append(worker)
+                return
+            self._workers[worker] = None
+        self._worker = worker
+        task, self.current_task = self.current_task, None
+        try:
+            worker.resume()
+            self._control.acquire()
+        finally:
+            self._worker = None
+            self.current_task = task
+        if self.run_ended is not None:
+            raise self.run_ended
+
+    def close(self) -> None:
+        """Refuse everything from now on and unwind what still waits."""
+        self.closed = True
+        for worker in list(self._workers):
+            worker.abandon()
+            self._control.acquire()
+
+
+def _ignore(_: object) -> None:
+    return None

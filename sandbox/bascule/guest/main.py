@@ -1,0 +1,95 @@
+"""The program in the container: takes its streams, says hello, runs one script, leaves.
+
+Only frames reach the host's stream: the descriptors are moved away before anything else is done, and whatever
+prints goes to stderr. Everything slow happens before Start arrives.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import platform
+import signal
+import sys
+import warnings
+from typing import NoReturn
+
+from bascule.guest.channel import Channel, HostGone
+from bascule.guest.limits import Deadlines, NoDeadlines, apply_process_limits, exit_now
+from bascule.guest.run import Run
+from bascule.guest.script import run_script
+from bascule.guest.warmup import warm_up
+from bascule.wire import PROTOCOL, Finish, Hello
+from bascule.wire.codec import MAX_GUEST_FRAME_BYTES
+
+_FIRST_PRIVATE_FD = 64
+_LAST_FD = 4096
+_GC_THRESHOLD = 20_000
+
+
+def main() -> NoReturn:
+    """Run one script for the host at the other end of stdin and stdout.
+
+    The first program argument, if any, is the image hash to report; otherwise it is read from the file IMAGE
+    beside the program.
+    """
+    read_fd, write_fd = _take_streams()
+    faulthandler.enable(file=sys.__stderr__ or 2, all_threads=False)
+    warnings.simplefilter("ignore")
+    # A debugger's or operator's signal must not become an exception in the script.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    warm_up()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD)
+    channel = Channel(
+        read_fd=read_fd, write_fd=write_fd, frame_bytes=MAX_GUEST_FRAME_BYTES, meter=NoDeadlines()
+    )
+    try:
+        channel.hello(Hello(protocol=PROTOCOL, image=_image(), python=platform.python_version()))
+        _serve(channel)
+    except (HostGone, BrokenPipeError):
+        # Nobody is left to tell.
+        pass
+    exit_now()
+
+
+def _serve(channel: Channel) -> None:
+    start = channel.start()
+
+    def end(finish: Finish) -> NoReturn:
+        channel.finish(finish)
+        exit_now()
+
+    channel.frame_bytes = min(start.limits.frame_bytes, MAX_GUEST_FRAME_BYTES)
+    run = Run(start, channel, end)
+    apply_process_limits(start.limits)
+    deadlines = Deadlines(start.limits, run.time_is_up)
+    channel.meter = deadlines
+    deadlines.start()
+    finish = run_script(run)
+    deadlines.cancel()
+    channel.finish(finish)
+
+
+def _take_streams() -> tuple[int, int]:
+    """Move stdin and stdout out of reach and close everything else that was inherited."""
+    import fcntl
+
+    read_fd = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _FIRST_PRIVATE_FD)
+    write_fd = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _FIRST_PRIVATE_FD)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.closerange(3, read_fd)
+    os.closerange(write_fd + 1, _LAST_FD)
+    return read_fd, write_fd
+
+
+def _image() -> str:
+    if len(sys.argv) > 1:
+        return sys.argv[1]
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(os.path.join(folder, "IMAGE"), encoding="ascii") as file:
+        return file.read().strip()

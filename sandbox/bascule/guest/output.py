@@ -1,0 +1,101 @@
+"""What the script prints. Decides how much of it is kept and when it is handed over; trusts no text.
+
+Lone surrogates are written as ``\\udXXX`` escapes, because the wire carries valid UTF-8 only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+HAND_OVER_BYTES = 64 << 10
+"""Text kept before it is handed to the host in the middle of a stretch."""
+
+
+class Output:
+    """Collects text in order, counts it in UTF-8 bytes, and ends the run at the cap.
+
+    Args:
+        cap_bytes: text kept in all; what exceeds it is cut.
+        hand_over: called when ``HAND_OVER_BYTES`` are waiting; it may ``take()`` them.
+        overflow: called with the bytes printed so far once the cap is passed; does not return.
+    """
+
+    __slots__ = (
+        "_cap_bytes",
+        "_hand_over",
+        "_overflow",
+        "_parts",
+        "_sinks",
+        "_total_bytes",
+        "_waiting_bytes",
+    )
+
+    def __init__(
+        self, *, cap_bytes: int, hand_over: Callable[[], None], overflow: Callable[[int], None]
+    ) -> None:
+        self._cap_bytes = cap_bytes
+        self._hand_over = hand_over
+        self._overflow = overflow
+        self._parts: list[str] = []
+        self._sinks: list[Callable[[str], object]] = []
+        self._total_bytes = 0
+        self._waiting_bytes = 0
+
+    def write(self, text: str) -> int:
+        """Add text; return the number of its characters, as a stream does."""
+        if self._sinks:
+            self._sinks[-1](text)
+            return len(text)
+        if text.isascii():
+            size = len(text)
+        else:
+            data = text.encode("utf-8", "backslashreplace")
+            size = len(data)
+            if size > len(text):
+                text_safe = data.decode("utf-8")
+                return self._add(text_safe, size, len(text))
+        return self._add(text, size, len(text))
+
+    def flush(self) -> None:
+        """Do nothing: everything printed is kept in order anyway."""
+
+    @contextmanager
+    def redirected(self, sink: Callable[[str], object]) -> Generator[None]:
+        """Send text to ``sink`` instead, until the block ends."""
+        self._sinks.append(sink)
+        try:
+            yield
+        finally:
+            self._sinks.remove(sink)
+
+    def take(self) -> str:
+        """Return what was added since the last time."""
+        text = "".join(self._parts)
+        self._parts.clear()
+        self._waiting_bytes = 0
+        return text
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is anything to take."""
+        return bool(self._parts)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """UTF-8 bytes of what is there to take."""
+        return self._waiting_bytes
+
+    def _add(self, text: str, size: int, characters: int) -> int:
+        room = self._cap_bytes - self._total_bytes
+        self._total_bytes += size
+        if size > room:
+            kept = text.encode("utf-8")[: max(room, 0)].decode("utf-8", "ignore")
+            self._parts.append(kept)
+            self._overflow(self._total_bytes)
+            return characters
+        self._parts.append(text)
+        self._waiting_bytes += size
+        if self._waiting_bytes >= HAND_OVER_BYTES:
+            self._hand_over()
+        return characters

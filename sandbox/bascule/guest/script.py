@@ -1,0 +1,99 @@
+"""One run: the script goes in, the last frame comes out. Decides the outcome; trusts nothing the script does.
+
+Nothing runs before the whole script is compiled and checked. Afterwards every way out ends here: a value, an
+exception, a limit. Limits end the run without coming back; see ``ending.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from bascule.guest.aio.runner import run_to_end
+from bascule.guest.compiler import CompiledScript, ScriptRefused, compile_script
+from bascule.guest.ending import RunEnded
+from bascule.guest.leftovers import Leftovers
+from bascule.guest.namespace import build_namespace
+from bascule.guest.preflight import check_calls
+from bascule.guest.report import describe_exception
+from bascule.guest.run import Run, ValueSource, error_line
+from bascule.guest.tasks import is_awaitable
+from bascule.guest.values import render_result
+from bascule.wire import Finish
+
+
+def run_script(run: Run) -> Finish:
+    """Run a script from its first check to its last frame.
+
+    Limits end the run through ``run`` and do not come back, unless its ending raises RunEnded.
+    """
+    start = run.start
+    try:
+        compiled = compile_script(start.script, tool_names=[stub.name for stub in start.tools])
+        findings = check_calls(compiled.tree, compiled.source, start.tools, compiled.uses_async)
+    except ScriptRefused as refused:
+        return run.finish("refused", errors=refused.errors)
+    if findings:
+        return run.finish("refused", errors=tuple(findings))
+    run.compiled = compiled
+    run.environment.notes.extend(compiled.notes)
+    namespace = build_namespace(compiled, run.environment, run.tools(awaitable=compiled.uses_async))
+    try:
+        return _execute(run, compiled, namespace)
+    except RunEnded as ended:
+        return ended.finish
+    finally:
+        run.loop.close()
+
+
+def _execute(run: Run, compiled: CompiledScript, namespace: dict[str, object]) -> Finish:
+    leftovers = Leftovers(run.environment.notes, run.loop)
+    with leftovers.watching_coroutines():
+        value: object = None
+        source: ValueSource = "none"
+        failure: BaseException | None = None
+        try:
+            exec(compiled.code, namespace)
+            source, value = _call(run, compiled, cast("Callable[[], Any]", namespace["<script>"]))
+            run.loop.finish_workers()
+        except RunEnded:
+            raise
+        except BaseException as error:
+            # Everything that leaves the script ends here, whatever its class: reported, never re-raised.
+            failure = error
+        plain, notes = (None, []) if failure is not None else render_result(value)
+        value = None
+        run.loop.closed = True
+        leftovers.close()
+        if compiled.uses_async:
+            # Coroutines that are still held by a name are found when the name goes.
+            namespace.clear()
+    run.environment.notes.extend(notes)
+    if failure is not None:
+        return _failed(run, compiled, failure)
+    return run.finish("ok", value=plain, value_source=source)
+
+
+def _call(run: Run, compiled: CompiledScript, function: Callable[[], Any]) -> tuple[ValueSource, object]:
+    if compiled.is_async:
+        return cast("tuple[ValueSource, object]", run_to_end(run.loop, _main(function)))
+    source, value = function()
+    return source, run_to_end(run.loop, value) if is_awaitable(value) else value
+
+
+async def _main(function: Callable[[], Any]) -> tuple[ValueSource, object]:
+    source, value = await function()
+    return source, await value if is_awaitable(value) else value
+
+
+def _failed(run: Run, compiled: CompiledScript, failure: BaseException) -> Finish:
+    if isinstance(failure, SystemExit) and failure.code in (None, 0):
+        return run.finish("ok")
+    if isinstance(failure, MemoryError):
+        line = error_line(failure)
+        failure.__traceback__ = None
+        return run.limit("memory_limit", run.memory_message(line), line)
+    if isinstance(failure, RecursionError):
+        line = error_line(failure)
+        return run.limit("recursion_limit", run.recursion_message(line), line)
+    return run.finish("failed", errors=(describe_exception(failure, compiled.source),))

@@ -1,0 +1,80 @@
+"""Everything a run needs, done once before the order to run arrives."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import msgspec
+
+from bascule.guest.ending import RunEnded
+from bascule.guest.run import Run
+from bascule.guest.script import run_script
+from bascule.wire import (
+    Act,
+    Delivery,
+    Done,
+    Finish,
+    GuestLimits,
+    Start,
+    ToolStub,
+    decode_host_frame,
+    encode_frame,
+)
+from bascule.wire.codec import MAX_GUEST_FRAME_BYTES
+
+_SCRIPT = """
+import json
+class Row:
+    def __init__(self, n):
+        self.n = n
+async def ask(i):
+    rows = await look(n=i)
+    return f"{Row(i).n}: {json.dumps(rows)}"
+print(await ask(1), [n.upper() for n in "ab"], {"a": 1}.get("a"))
+try:
+    print(1 / 0)
+except ZeroDivisionError as error:
+    print(type(error).__name__, error)
+"""
+
+_HEADER_BYTES = 4
+
+
+class _Nobody:
+    """Stands for the host: answers one call with null."""
+
+    def exchange(self, act: Act) -> Done:
+        """Answer the only call."""
+        encode_frame(act, max_bytes=MAX_GUEST_FRAME_BYTES)
+        done = Done(deliveries=(Delivery(seq=1, now=1.0, value=_null()),))
+        decoded = decode_host_frame(encode_frame(done, max_bytes=MAX_GUEST_FRAME_BYTES)[_HEADER_BYTES:])
+        assert isinstance(decoded, Done)
+        return decoded
+
+    def hand_over(self, act: Act) -> None:
+        """Take output."""
+
+
+def warm_up() -> None:
+    """Run a throw-away script, so that imports, codecs and caches are there."""
+    limits = GuestLimits(
+        wall_s=1.0,
+        cpu_s=1.0,
+        memory_bytes=1 << 20,
+        output_bytes=1 << 16,
+        recursion=100,
+        calls=10,
+        frame_bytes=MAX_GUEST_FRAME_BYTES,
+    )
+    stub = ToolStub(name="look", parameters={"properties": {"n": {"type": "integer"}}, "required": ["n"]})
+    start = Start(script=_SCRIPT, tools=(stub,), seed=0, now=0.0, limits=limits)
+    finish = run_script(Run(start, _Nobody(), _raise))
+    encode_frame(finish, max_bytes=MAX_GUEST_FRAME_BYTES)
+
+
+def _raise(finish: Finish) -> NoReturn:
+    raise RunEnded(finish)
+
+
+def _null() -> msgspec.Raw:
+    return msgspec.Raw(b"null")
