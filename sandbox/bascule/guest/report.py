@@ -1,0 +1,154 @@
+"""An exception that left the script, in words for the model that wrote it.
+
+The position comes from the code objects of the script alone; frames of the guest are skipped. The exception
+and what it carries may be the script's own: its text is asked for once, and anything that goes wrong there
+only costs the text.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from typing import Any
+
+from bascule.guest.errors import ToolError
+from bascule.guest.formatting import without_addresses
+from bascule.guest.position import SCRIPT_FILE
+from bascule.guest.rules.modules import MODULES
+from bascule.guest.source import Source, bounded
+from bascule.wire import ScriptError
+
+_MAX_TEXT_CHARACTERS = 1_200
+_MAX_FRAMES = 10_000
+_MAX_KEYS = 30
+_PATH = re.compile(r"(?:/[\w.+-]+){2,}\.py")
+
+
+def describe_exception(error: BaseException, source: Source) -> ScriptError:
+    """Describe an exception that left the script.
+
+    Args:
+        error: what was raised; nothing it holds is trusted.
+        source: the submitted lines.
+    """
+    line, column = position(error, source)
+    name = type(error).__name__
+    text = safe_text(error)
+    suggestion = None
+    kind = "uncaught_exception"
+    if isinstance(error, ToolError):
+        kind = f"tool_{_plain(error, 'kind') or 'failed'}"
+        suggestion = _plain(error, "suggestion")
+    elif isinstance(error, SystemExit):
+        kind, text = "exit", f"the script ended itself with {text or 'a failure'}"
+    elif isinstance(error, RecursionError):
+        kind = "recursion_limit"
+        suggestion = "give the function an end condition, or use a loop"
+    suggestion = suggestion or _suggestion(error, text)
+    message = f"{name}: {text}" if text else name
+    return source.error(
+        kind, bounded(message), line=line, column=column, exception=name, suggestion=suggestion
+    )
+
+
+def position(error: BaseException, source: Source) -> tuple[int | None, int | None]:
+    """Return line and column, both from 1, of the innermost place in the script that the error passed."""
+    place: tuple[int | None, int | None] = (None, None)
+    traceback = error.__traceback__
+    for _ in range(_MAX_FRAMES):
+        if traceback is None:
+            break
+        code = traceback.tb_frame.f_code
+        if code.co_filename == SCRIPT_FILE:
+            place = _place(code, traceback.tb_lasti, traceback.tb_lineno, source)
+        traceback = traceback.tb_next
+    if place[0] is None and isinstance(error, SyntaxError) and error.filename == SCRIPT_FILE:
+        return error.lineno, error.offset
+    return place
+
+
+def _place(code: types.CodeType, instruction: int, line: int, source: Source) -> tuple[int, int | None]:
+    for index, (start, _, offset, _) in enumerate(code.co_positions()):
+        if index == instruction // 2:
+            if start is not None and offset is not None:
+                return start, source.column_of(start, offset)
+            break
+    return line, None
+
+
+def safe_text(error: BaseException) -> str:
+    """Return the exception's text, bounded, without addresses and without paths of this machine."""
+    try:
+        text = str(error)
+    except Exception as failure:  # the script may have written __str__, and it may do anything
+        text = f"<its text could not be made: {type(failure).__name__}>"
+    if type(text) is not str:
+        text = str.__str__(text)
+    text = without_addresses(text).replace("__main__.", "")
+    return bounded(_PATH.sub("<file>", text), _MAX_TEXT_CHARACTERS)
+
+
+def _plain(error: BaseException, name: str) -> str | None:
+    found: Any = error.__dict__.get(name, getattr(type(error), name, None))
+    return found if type(found) is str else None
+
+
+def _suggestion(error: BaseException, text: str) -> str | None:
+    if isinstance(error, KeyError):
+        return "look at the keys first (`print(data.keys())`), or use `.get(key)`"
+    if isinstance(error, NameError):
+        return _for_name(text)
+    if isinstance(error, AttributeError):
+        return _for_attribute(text)
+    if isinstance(error, TypeError):
+        return _for_type(text)
+    if isinstance(error, IndexError):
+        return "test the length first: the list may be empty"
+    if isinstance(error, ModuleNotFoundError | ImportError):
+        return None
+    if isinstance(error, AssertionError) and not text:
+        return 'give assert a message: `assert condition, "what went wrong"`'
+    return None
+
+
+def _for_name(text: str) -> str | None:
+    match = re.search(r"name '(\w+)'", text)
+    if match is None:
+        return None
+    name = match.group(1)
+    if name in MODULES:
+        return f"add `import {name}` at the top"
+    return "assign it on every path before it is used"
+
+
+def _for_attribute(text: str) -> str | None:
+    match = re.match(r"'dict' object has no attribute '(\w+)'", text)
+    if match:
+        return f'write data["{match.group(1)}"]'
+    if text.startswith("'NoneType' object"):
+        return "test for None first"
+    return None
+
+
+_TYPE_HINTS: tuple[tuple[str, str], ...] = (
+    (r"'NoneType' object is not (subscriptable|iterable)", "the value is None: test for None first"),
+    (r"(coroutine|ToolCall|awaitable).*(not|between)", "write `await` before the call"),
+    (
+        r"(string|list) indices must be integers",
+        "look at the value: it is not the dict you expect; json.loads parses text",
+    ),
+    (r"is not JSON serializable", "use dataclasses.asdict, or json.dumps(value, default=str)"),
+    (r"can only concatenate str|must be str, not", "use an f-string, or str(...)"),
+    (r"unsupported operand type.*'NoneType'", "a value is None: test for None first"),
+    (r"unsupported operand type.*'str'", "convert the text with int(...) or float(...)"),
+    (r"not supported between instances of 'NoneType'", "a value is None: give a default"),
+    (r"unhashable type", "use a tuple, or a text, as the key"),
+    (r"object is not callable", "a variable hides the function: choose another name"),
+    (r"object is not subscriptable", "look at the value: it has no items"),
+)
+
+
+def _for_type(text: str) -> str | None:
+    if "write `await" in text:
+        return "write `await` before the call"
+    return next((hint for pattern, hint in _TYPE_HINTS if re.search(pattern, text)), None)
