@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 import docker
 import requests
@@ -70,6 +71,7 @@ class Engine:
     def __init__(self, *, docker_host: str | None = None, timeout_s: float = 10.0) -> None:
         self.host = docker_host or os.environ.get("DOCKER_HOST") or _usual_host()
         self.timeout_s = timeout_s
+        _knock(self.host, timeout_s)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="bascule-engine")
         try:
             client: Any = docker.APIClient
@@ -183,6 +185,24 @@ def unavailable(host: str, error: Exception) -> SandboxError:
         f"no container engine answers at {host} ({cause}); {_remedy(host)}. Bascule never falls back to a "
         'weaker isolation by itself: isolation="process" must be asked for by name',
     )
+
+
+def _knock(host: str, timeout_s: float) -> None:
+    """Connect once and hang up: docker-py leaks the socket of a client that could not be made.
+
+    Raises:
+        SandboxError: ``engine_unavailable``.
+    """
+    try:
+        if host.startswith("unix://"):
+            with socket.socket(socket.AF_UNIX) as channel:
+                channel.settimeout(timeout_s)
+                channel.connect(host.removeprefix("unix://"))
+        elif host.startswith("tcp://"):
+            address = urlsplit(host)
+            socket.create_connection((address.hostname, address.port or 2375), timeout_s).close()
+    except (OSError, ValueError) as error:
+        raise unavailable(host, error) from error
 
 
 def _remedy(host: str) -> str:

@@ -158,7 +158,7 @@ class ProcessSandbox:
             exit_code=128 - code if code is not None and by_signal else code,
             signal=-code if code is not None and by_signal else None,
             oom_killed=False,
-            killed=self._killed,
+            killed=self._killed and code == -signal.SIGKILL,
             stderr_tail=self._protocol.stream.stderr_tail,
         )
 
