@@ -1,0 +1,63 @@
+"""Test material that others wrote, fetched from the registry when the tests run; none of it is kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+KEPT = Path(__file__).parents[2] / "artifacts" / "packages"
+TIMEOUT_S = 120
+
+
+def fetch_wheel(requirement: str) -> Path:
+    """Return the wheel of a pinned requirement, or skip the test when the registry cannot be reached."""
+    into = KEPT / requirement
+    if not list(into.glob("*.whl")):
+        _pip_download([requirement], into)
+    wheels = list(into.glob("*.whl"))
+    if not wheels:
+        pytest.skip(f"{requirement} could not be downloaded")
+    return wheels[0]
+
+
+def fetch_source(requirement: str, inside: str) -> Path:
+    """Return a folder inside the unpacked source distribution of a pinned requirement, or skip.
+
+    pip unpacks a source distribution to ask for its metadata, which needs the package's build tools; it need
+    not succeed, the unpacked files are all that is wanted.
+    """
+    into = KEPT / requirement
+    if not list(into.rglob(inside)):
+        _pip_download([requirement, "--no-binary", ":all:", "--no-build-isolation", "--no-clean"], into)
+    for folder in into.rglob(inside):
+        return folder
+    pytest.skip(f"{requirement} could not be downloaded")
+
+
+def _pip_download(arguments: list[str], into: Path) -> None:
+    into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as elsewhere:
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "-qq",
+                "--no-input",
+                "--no-deps",
+                "-d",
+                str(into),
+                *arguments,
+            ],
+            env={**os.environ, "TMPDIR": str(into), "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+            cwd=elsewhere,
+            capture_output=True,
+            check=False,
+            timeout=TIMEOUT_S,
+        )
