@@ -67,7 +67,7 @@ class Commands:
 
     def add_sleep(self, seq: int, seconds: float) -> None:
         """Add a request for a completion after ``seconds``."""
-        self._add(Sleep(seq=seq, seconds=seconds))
+        self._add(Sleep(seq=seq, seconds=float(seconds)))
 
     def add_cancel(self, seq: int) -> None:
         """Add that nobody waits for ``seq`` any longer."""
