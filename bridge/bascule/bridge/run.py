@@ -120,12 +120,14 @@ class Conversation:
 
     async def _next_deliveries(self) -> tuple[Delivery, ...]:
         """Wait for completions and return those that are ready, in the order they became so."""
-        while not self._outstanding.any_ready:
+        while True:
+            if self._inbox.has_news and self._inbox.take_frame() is not None:
+                raise violation("a frame while blocked")
+            if self._outstanding.any_ready:
+                break
             if not self._outstanding.any_awaited:
                 raise violation("blocked although nothing is outstanding")
             await self._wait()
-            if self._inbox.has_news and self._inbox.take_frame() is not None:
-                raise violation("a frame while blocked")
         return self._outstanding.take_ready()
 
     async def _take_finish(self, frame: Finish, expected: int) -> None:

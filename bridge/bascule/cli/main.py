@@ -16,6 +16,7 @@ app: Final = typer.Typer(
     epilog=describe_exits(),
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 run.register(app)

@@ -303,9 +303,7 @@ async def test_effects_keep_their_order_when_the_later_one_is_approved_first() -
             second_approved.set()
         return Decision(verdict="approve")
 
-    result = await run(
-        calls(("effect", {"name": "a"}), ("effect", {"name": "b"})), effect, approver=approver
-    )
+    result = await run(calls(("effect", {"name": "a"}), ("effect", {"name": "b"})), effect, approver=approver)
     assert result.status == "ok"
     assert order == ["a", "b"]
 
