@@ -23,7 +23,7 @@ from bascule.guest.warmup import warm_up
 from bascule.wire import PROTOCOL, Finish, Hello
 from bascule.wire.codec import MAX_GUEST_FRAME_BYTES
 
-_FIRST_PRIVATE_FD = 64
+_FIRST_PRIVATE_FD = 32
 _LAST_FD = 4096
 _GC_THRESHOLD = 20_000
 
