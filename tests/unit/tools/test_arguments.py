@@ -291,7 +291,8 @@ def test_branches_of_a_union_are_one_problem() -> None:
 
 
 def test_a_recursive_type_is_described_at_any_depth() -> None:
-    problem = only(taking(Tree), {"it": {"children": [{"children": [{"chilren": []}]}]}})
+    wrong: dict[str, Any] = {"children": [{"children": [{"chilren": []}]}]}
+    problem = only(taking(Tree), {"it": wrong})
     assert problem.path == "it.children[0].children[0].chilren"
     assert problem.message == "unknown, did you mean children? (fields: children)"
 

@@ -36,7 +36,7 @@ def nested_object(things: list[object]) -> None: ...
 def called_back(callback: Callable[[int], int]) -> None: ...
 def iterated(numbers: Iterable[int]) -> None: ...
 def secret(password: SecretStr) -> None: ...
-def generic(thing: T) -> None: ...
+def generic(thing: T, other: T) -> None: ...
 def classes(kind: type[int]) -> None: ...
 def complex_number(number: complex) -> None: ...
 def unknown(thing: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore
@@ -47,30 +47,34 @@ def changing_default(
 ) -> None: ...
 
 
-@pytest.mark.parametrize(
-    ("function", "code", "words"),
-    [
-        (variadic, "tool_parameter_variadic", ["names", "declare a list"]),
-        (keywords, "tool_parameter_variadic", ["**names"]),
-        (positional_only, "tool_parameter_positional_only", ["name", "remove the /"]),
-        (untyped, "tool_parameter_untyped", ["parameter name", "name its type"]),
-        (method_like, "tool_parameter_untyped", ["self", "tool(instance.method)"]),
-        (opaque, "tool_type_unsupported", ["parameter thing", "Opaque"]),
-        (boxed, "tool_type_unsupported", ["parameter box", "CallableSchema"]),
-        (anything, "tool_type_unsupported", ["parameter thing", "`object` says nothing"]),
-        (nested_object, "tool_type_unsupported", ["parameter things"]),
-        (called_back, "tool_type_unsupported", ["parameter callback"]),
-        (iterated, "tool_type_unsupported", ["parameter numbers", "declare a list"]),
-        (secret, "tool_type_unsupported", ["parameter password", "never pass through a script"]),
-        (generic, "tool_type_unsupported", ["parameter thing", "type variable"]),
-        (classes, "tool_type_unsupported", ["parameter kind", "a class is not data"]),
-        (complex_number, "tool_type_unsupported", ["parameter number", "no JSON form"]),
-        (unknown, "tool_annotation_unknown", ["of thing", "Nowhere", "module level"]),
-        (wrong_default, "tool_default_invalid", ["parameter count", "'three'", "valid integer"]),
-        (opaque_default, "tool_default_invalid", ["parameter name"]),
-        (changing_default, "tool_default_invalid", ["parameter name", "differs each time"]),
-    ],
-)
+REFUSED: list[tuple[Callable[..., object], str, list[str]]] = [
+    (variadic, "tool_parameter_variadic", ["names", "declare a list"]),
+    (keywords, "tool_parameter_variadic", ["**names"]),
+    (positional_only, "tool_parameter_positional_only", ["name", "remove the /"]),
+    (cast("Callable[..., object]", untyped), "tool_parameter_untyped", ["parameter name", "name its type"]),
+    (cast("Callable[..., object]", method_like), "tool_parameter_untyped", ["self", "tool(instance.method)"]),
+    (opaque, "tool_type_unsupported", ["parameter thing", "Opaque"]),
+    (boxed, "tool_type_unsupported", ["parameter box", "CallableSchema"]),
+    (anything, "tool_type_unsupported", ["parameter thing", "`object` says nothing"]),
+    (nested_object, "tool_type_unsupported", ["parameter things"]),
+    (called_back, "tool_type_unsupported", ["parameter callback"]),
+    (iterated, "tool_type_unsupported", ["parameter numbers", "declare a list"]),
+    (secret, "tool_type_unsupported", ["parameter password", "never pass through a script"]),
+    (generic, "tool_type_unsupported", ["parameter thing", "type variable"]),
+    (classes, "tool_type_unsupported", ["parameter kind", "a class is not data"]),
+    (complex_number, "tool_type_unsupported", ["parameter number", "no JSON form"]),
+    (
+        cast("Callable[..., object]", unknown),
+        "tool_annotation_unknown",
+        ["of thing", "Nowhere", "module level"],
+    ),
+    (wrong_default, "tool_default_invalid", ["parameter count", "'three'", "valid integer"]),
+    (opaque_default, "tool_default_invalid", ["parameter name"]),
+    (changing_default, "tool_default_invalid", ["parameter name", "differs each time"]),
+]
+
+
+@pytest.mark.parametrize(("function", "code", "words"), REFUSED)
 def test_a_function_that_cannot_be_described_is_refused_with_parameter_and_reason(
     function: Callable[..., object], code: str, words: list[str]
 ) -> None:

@@ -76,11 +76,21 @@ def define(name: str, function: Callable[..., object], *, returns: object = ABSE
     returned = signature.returns if returns is ABSENT else returns
     check_annotation(f"{name}(): the return type", returned, location)
     adapter = None if returned is ABSENT else _adapter(f"{name}(): the return type", returned, location)
+    schema = _object_schema(parameters, defs)
+    result = None if adapter is None else _describe_result(name, adapter, location)
+    try:
+        canonical_json([description, schema, result])
+    except ValueError as error:
+        raise ToolDefinitionError(
+            "tool_text_invalid",
+            f"{name}(): its description or schema holds what JSON cannot carry: {error}",
+            location=location,
+        ) from error
     return Definition(
         description=description,
         parameters=parameters,
-        schema=_object_schema(parameters, defs),
-        returns=None if adapter is None else _describe_result(name, adapter, location),
+        schema=schema,
+        returns=result,
         result_adapter=adapter,
         location=location,
     )

@@ -39,7 +39,7 @@ class Registry:
 
     def _add(self, made: AnyTool) -> None:
         other = self._tools.get(made.name)
-        if other is made:
+        if other is not None and other.function is made.function and other.digest == made.digest:
             return
         if other is not None:
             raise ToolDefinitionError(
