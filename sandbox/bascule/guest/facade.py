@@ -6,10 +6,11 @@ so that nothing put on one outlives the run; functions and types written in C ar
 
 from __future__ import annotations
 
+import copy
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 from bascule.guest.environment import Environment
 from bascule.guest.rules.attributes import Row
@@ -100,27 +101,32 @@ def take(module: types.ModuleType, names: Iterable[str]) -> Members:
         value: object = getattr(module, name)
         if isinstance(value, types.ModuleType):
             raise TypeError(f"{module.__name__}.{name} is a module")
-        members[name] = fresh(value) if isinstance(value, types.FunctionType) else value
+        if isinstance(value, types.FunctionType):
+            value = fresh(value)
+        elif isinstance(value, set | list | dict):
+            # What the module itself works with: a script gets a copy of its own.
+            value = copy.copy(cast(object, value))
+        members[name] = value
     return members
 
 
 def fresh(function: types.FunctionType) -> types.FunctionType:
     """Return a copy of a function written in Python, so that names set on it die with the run."""
-    copy = types.FunctionType(
+    twin = types.FunctionType(
         function.__code__,
         function.__globals__,
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    copy.__kwdefaults__ = None if function.__kwdefaults__ is None else dict(function.__kwdefaults__)
-    copy.__qualname__ = function.__qualname__
-    return copy
+    twin.__kwdefaults__ = None if function.__kwdefaults__ is None else dict(function.__kwdefaults__)
+    twin.__qualname__ = function.__qualname__
+    return twin
 
 
 def renamed(function: Callable[..., object], name: str) -> types.FunctionType:
     """Return a copy of one of our functions under the name the script knows it by."""
     assert isinstance(function, types.FunctionType)
-    copy = fresh(function)
-    copy.__name__ = copy.__qualname__ = name
-    return copy
+    twin = fresh(function)
+    twin.__name__ = twin.__qualname__ = name
+    return twin

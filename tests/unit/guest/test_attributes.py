@@ -5,12 +5,14 @@ from __future__ import annotations
 import collections
 import datetime
 import decimal
+import enum
 import re
 import textwrap
 import types
 
 import pytest
 
+from bascule.guest.errors import SCRIPT_ERRORS
 from bascule.guest.rules.attributes import (
     ATTRIBUTES,
     CLASS_ATTRIBUTES,
@@ -28,13 +30,13 @@ INSIDES = [
     types.TracebackType,
     types.ModuleType,
     types.CellType,
-    memoryview,
 ]
 
 SAMPLES: dict[type, object] = {
     # Names that only instances have, not their class.
     collections.ChainMap: collections.ChainMap(),
     re.RegexFlag: re.IGNORECASE,
+    enum.EnumCheck: enum.UNIQUE,
     decimal.Context: decimal.Context(),
     textwrap.TextWrapper: textwrap.TextWrapper(),
 }
@@ -59,6 +61,10 @@ def test_every_listed_name_exists_on_its_type() -> None:
     }
     # Set on instances by the C code or by __init__.
     missing -= {("error", name) for name in ("colno", "lineno", "msg", "pattern", "pos")}
+    missing -= {
+        (error.__name__, name) for error in SCRIPT_ERRORS.values() for name in ("retryable", "suggestion")
+    }
+    missing -= {(error.__name__, "message") for error in SCRIPT_ERRORS.values()}
     missing -= {("_lru_cache_wrapper", "cache_parameters")}
     assert missing == set()
 
@@ -85,6 +91,20 @@ def test_no_row_gives_a_name_that_looks_into_the_interpreter() -> None:
 )
 def test_what_reads_attributes_or_the_machine_is_replaced(kind: type, name: str) -> None:
     assert (kind, name) in REPLACED
+
+
+def test_no_class_gives_a_method_written_in_python_to_call_on_anything() -> None:
+    # Counter.copy(SomeClass) would be the real type().
+    tables = [CLASS_ATTRIBUTES, *(make().classes for make in LATE.values())]
+    unbound = {
+        (kind.__name__, name)
+        for table in tables
+        for kind, row in table.items()
+        for name in row
+        if isinstance(getattr(kind, name), types.FunctionType | property)
+    }
+    static = {("Template", "maketrans")}
+    assert unbound - static == {("JSONEncoder", "default")}
 
 
 def test_errors_give_no_live_objects() -> None:

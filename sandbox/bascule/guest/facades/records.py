@@ -168,6 +168,9 @@ def typing_module(context: FacadeContext) -> Members:
 
     cast_to.__name__ = cast_to.__qualname__ = "cast"
     return {
+        # Functions in some Pythons, but bases of classes: they must stay what class statements know.
+        "NamedTuple": typing.NamedTuple,
+        "TypedDict": typing.TypedDict,
         "TYPE_CHECKING": False,
         "assert_never": assert_never,
         "assert_type": same,

@@ -31,6 +31,9 @@ class JSONEncoder:
     """What scripts extend to say how their objects become JSON: override ``default``."""
 
     def __init__(self, **options: Any) -> None:
+        if not issubclass(type(self), JSONEncoder):  # pyright: ignore[reportUnnecessaryIsInstance]
+            # Called on something else, it would set an attribute there.
+            raise TypeError("JSONEncoder.__init__ needs a JSONEncoder")
         self._options = _checked(options, _ENCODER_OPTIONS, "JSONEncoder")
 
     def default(self, o: object) -> Any:

@@ -35,6 +35,9 @@ import time
 import types
 import typing
 import uuid
+from collections.abc import AsyncGenerator
+
+from bascule.guest.errors import SCRIPT_ERRORS
 
 Row = frozenset[str]
 
@@ -147,6 +150,13 @@ ERRORS: dict[type[BaseException], Row] = {
     RuntimeWarning: _ERROR,
     UserWarning: _ERROR,
     FutureWarning: _ERROR,
+    BytesWarning: _ERROR,
+    EncodingWarning: _ERROR,
+    ImportWarning: _ERROR,
+    PendingDeprecationWarning: _ERROR,
+    ResourceWarning: _ERROR,
+    SyntaxWarning: _ERROR,
+    UnicodeWarning: _ERROR,
     re.error: _ERROR | names("colno lineno msg pattern pos"),
     decimal.DecimalException: _ERROR,
     decimal.Clamped: _ERROR,
@@ -159,6 +169,74 @@ ERRORS: dict[type[BaseException], Row] = {
     decimal.Subnormal: _ERROR,
     decimal.Underflow: _ERROR,
 }
+
+_VIEW = names("isdisjoint")  # not .mapping: comparing a mappingproxy hands out the dict behind it (bpo-43838)
+_SEQUENCE = names("count index")
+_MUTABLE_SEQUENCE = _SEQUENCE | names("append clear extend insert pop remove reverse")
+_MAPPING = names("get items keys values")
+_MUTABLE_MAPPING = _MAPPING | names("clear pop popitem setdefault update")
+_GENERATOR = names("close send throw")
+
+ABSTRACT: dict[type, Row] = {
+    # What script classes inherit from them as well; never register(), which is the metaclass's.
+    abc.ABC: NOTHING,
+    collections.abc.AsyncGenerator: names("aclose asend athrow"),
+    collections.abc.AsyncIterable: NOTHING,
+    collections.abc.AsyncIterator: NOTHING,
+    collections.abc.Awaitable: NOTHING,
+    collections.abc.Callable: NOTHING,  # type: ignore[dict-item]
+    collections.abc.Collection: NOTHING,
+    collections.abc.Container: NOTHING,
+    collections.abc.Coroutine: _GENERATOR,
+    collections.abc.Generator: _GENERATOR,
+    collections.abc.Hashable: NOTHING,
+    collections.abc.ItemsView: _VIEW,
+    collections.abc.Iterable: NOTHING,
+    collections.abc.Iterator: NOTHING,
+    collections.abc.KeysView: _VIEW,
+    collections.abc.Mapping: _MAPPING,
+    collections.abc.MappingView: NOTHING,
+    collections.abc.MutableMapping: _MUTABLE_MAPPING,
+    collections.abc.MutableSequence: _MUTABLE_SEQUENCE,
+    collections.abc.MutableSet: names("add clear discard isdisjoint pop remove"),
+    collections.abc.Reversible: NOTHING,
+    collections.abc.Sequence: _SEQUENCE,
+    collections.abc.Set: names("isdisjoint"),
+    collections.abc.Sized: NOTHING,
+    collections.abc.ValuesView: NOTHING,
+    # Buffer came with 3.12, ByteString goes with 3.17.
+    **{getattr(collections.abc, name): NOTHING for name in ("Buffer",) if hasattr(collections.abc, name)},
+    **{
+        getattr(collections.abc, name): _SEQUENCE
+        for name in ("ByteString",)
+        if hasattr(collections.abc, name)
+    },
+    numbers.Number: NOTHING,
+    numbers.Complex: names("conjugate imag real"),
+    numbers.Real: names("conjugate imag real"),
+    numbers.Rational: names("conjugate denominator imag numerator real"),
+    numbers.Integral: names("conjugate denominator imag numerator real"),
+    typing.Generic: NOTHING,
+    typing.Protocol: NOTHING,
+}
+
+_HINTS: tuple[object, ...] = (
+    # Classes that mean something in annotations only.
+    typing.IO,
+    typing.TextIO,
+    typing.BinaryIO,
+    typing.SupportsAbs,
+    typing.SupportsFloat,
+    typing.SupportsIndex,
+    typing.SupportsInt,
+    typing.SupportsRound,
+    typing.Annotated,
+    typing.Any,
+    typing.NewType,
+    typing.ParamSpec,
+    typing.TypeVar,
+    typing.TypeVarTuple,
+)
 
 _DECIMAL = names(
     """adjusted as_integer_ratio as_tuple canonical compare compare_signal compare_total compare_total_mag
@@ -193,7 +271,11 @@ _IO = names(
     writelines"""
 )
 _MEMBER = names("name value")  # of Enum classes that are not the script's own
-_VIEW = names("isdisjoint")  # not .mapping: comparing a mappingproxy hands out the dict behind it (bpo-43838)
+
+
+async def _nothing() -> AsyncGenerator[None]:
+    yield
+
 
 ATTRIBUTES: dict[type, Row] = {
     object: NOTHING,
@@ -208,6 +290,7 @@ ATTRIBUTES: dict[type, Row] = {
     complex: names("conjugate imag real"),
     str: _STR,
     bytes: _BYTES,
+    memoryview: names("format hex itemsize nbytes readonly release tobytes tolist"),
     bytearray: _BYTES | names("append clear copy extend insert pop remove reverse"),
     list: _LIST,
     tuple: _TUPLE,
@@ -249,6 +332,7 @@ ATTRIBUTES: dict[type, Row] = {
     # ------------------------------------------------------------ callables and descriptors
     types.FunctionType: NOTHING,  # names the script itself set on its functions are the guards' business
     types.BuiltinFunctionType: NOTHING,  # never __self__, which is the real module
+    type(re.compile("").search): NOTHING,  # methods of C types made on the heap, likewise
     types.MethodType: NOTHING,  # never __self__ and __func__
     types.MethodDescriptorType: NOTHING,
     types.MethodWrapperType: NOTHING,
@@ -275,9 +359,7 @@ ATTRIBUTES: dict[type, Row] = {
     type(iter(collections.OrderedDict())): NOTHING,
     type(iter(collections.deque())): NOTHING,
     type(reversed(collections.deque())): NOTHING,
-    collections.abc.KeysView: _VIEW,
-    collections.abc.ValuesView: NOTHING,
-    collections.abc.ItemsView: _VIEW,
+    type(vars(decimal.DecimalTuple)["sign"]): NOTHING,  # a field of a named tuple, read from the class
     # ------------------------------------------------------------ itertools, functools, operator
     itertools.accumulate: NOTHING,
     itertools.chain: NOTHING,
@@ -335,6 +417,7 @@ ATTRIBUTES: dict[type, Row] = {
     io.StringIO: _IO | names("getvalue"),
     io.BytesIO: _IO | names("getvalue"),
     # ------------------------------------------------------------ contextlib
+    type(contextlib.asynccontextmanager(_nothing)()): NOTHING,
     contextlib.suppress: NOTHING,
     contextlib.nullcontext: NOTHING,
     contextlib.ExitStack: names("callback close enter_context pop_all push"),
@@ -351,6 +434,10 @@ ATTRIBUTES: dict[type, Row] = {
         time_hi_version time_low time_mid urn variant version"""
     ),
     random.Random: _RANDOM,
+    enum.auto: NOTHING,
+    enum.verify: NOTHING,
+    enum.EnumCheck: _MEMBER,
+    type(vars(abc.ABC)["_abc_impl"]): NOTHING,
     types.SimpleNamespace: NOTHING,  # its own names: see OPEN
     type(sys.version_info): _TUPLE | names("major micro minor releaselevel serial"),
     type(sys.float_info): _TUPLE
@@ -393,7 +480,10 @@ ATTRIBUTES: dict[type, Row] = {
         - {type, types.FunctionType},
         NOTHING,
     ),
+    **ABSTRACT,
+    **{hint: NOTHING for hint in _HINTS if isinstance(hint, type)},
     **ERRORS,
+    **dict.fromkeys(SCRIPT_ERRORS.values(), _ERROR | names("kind message retryable suggestion")),
 }
 
 _OWN_NAMES: dict[type, Row] = {
@@ -414,13 +504,36 @@ _OWN_NAMES: dict[type, Row] = {
     itertools.chain: names("from_iterable"),
 }
 
+_CHECKED = (
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    classmethod,
+    staticmethod,
+)
+
+
+def class_row(kind: type, row: Row, own: Row = NOTHING) -> Row:
+    """Return what a class object may give of its instances' names, beside its own.
+
+    Methods written in C check what they are called on. Methods and properties written in Python do not: with
+    ``Counter.copy(SomeClass)``, which is ``SomeClass.__class__(SomeClass)``, a script would hold the real
+    ``type``.
+    """
+    found = {
+        name: next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None) for name in row
+    }
+    return own | {name for name, member in found.items() if isinstance(member, _CHECKED)}
+
+
 CLASS_ATTRIBUTES: dict[type, Row] = {
-    kind: row | _OWN_NAMES.get(kind, NOTHING)
+    kind: class_row(kind, row, _OWN_NAMES.get(kind, NOTHING))
     for kind, row in ATTRIBUTES.items()
     if kind not in {types.GeneratorType, types.AsyncGeneratorType, types.SimpleNamespace, property, type}
-    and kind.__module__ not in {"typing", "_typing"}
+    and (kind.__module__ not in {"typing", "_typing"} or kind in ABSTRACT or kind in _HINTS)
 }
-"""What a class object gives: its own names and, for ``map(str.strip, rows)``, its methods."""
+"""What a class object gives: its own names and, for ``map(str.strip, rows)``, its methods written in C."""
 
 REPLACED: frozenset[tuple[type, str]] = frozenset(
     {
@@ -473,13 +586,7 @@ EXTENSIBLE: frozenset[object] = frozenset(
         typing.NamedTuple,
         typing.Protocol,
         typing.TypedDict,
-        abc.ABC,
-        *(getattr(collections.abc, name) for name in collections.abc.__all__),
-        numbers.Number,
-        numbers.Complex,
-        numbers.Real,
-        numbers.Rational,
-        numbers.Integral,
+        *ABSTRACT,
     }
 )
 """What a script class may inherit from, beside other script classes, subscripted generics of these and what

@@ -10,18 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bascule.guest.facade import Rows
-from bascule.guest.rules.attributes import ATTRIBUTES, ERRORS, NOTHING, Row, names
+from bascule.guest.rules.attributes import ATTRIBUTES, ERRORS, NOTHING, Row, class_row, names
 
 _ERROR = ERRORS[Exception]
 _VALUE_NAMED_TUPLE = names("_asdict _fields _make _replace count index")
 
 
 def _with_methods(instances: dict[type, Row], own: dict[type, Row]) -> dict[type, Row]:
-    """Class objects give the names of their instances that they have, and names of their own."""
-    return {
-        kind: frozenset(name for name in row if hasattr(kind, name)) | own.get(kind, NOTHING)
-        for kind, row in instances.items()
-    }
+    return {kind: class_row(kind, row, own.get(kind, NOTHING)) for kind, row in instances.items()}
 
 
 def _calendar() -> Rows:
@@ -138,7 +134,8 @@ def _json() -> Rows:
     }
     return Rows(
         instances=instances,
-        classes=_with_methods(instances, {}),
+        # default() does not touch what it is called on, and scripts call json.JSONEncoder.default(self, o).
+        classes=_with_methods(instances, {JSONEncoder: names("default")}),
         extensible=frozenset({JSONEncoder}),
     )
 
