@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from bascule.sandbox import Backend, GuestImage, SandboxLimits, build_image, ensure_image, inspect_contents
+from bascule.sandbox import (
+    Backend,
+    GuestImage,
+    SandboxError,
+    SandboxLimits,
+    build_image,
+    ensure_image,
+    inspect_contents,
+)
 from bascule.sandbox.limits import MIB
 from bascule.sandbox.selfcheck import check_sandbox
 
@@ -45,3 +53,25 @@ async def test_building_again_gives_the_same_hash(guest_image: GuestImage) -> No
     again = build_image()
     assert (again.tag, again.hash, again.built) == (guest_image.tag, guest_image.hash, True)
     assert not ensure_image().built
+
+
+async def test_any_image_with_a_python_can_be_the_base_and_is_cut_down_by_the_same_rules(
+    guest_image: GuestImage,
+) -> None:
+    # Our own base stands for a public image: the same files in must give the same file system out.
+    again = ensure_image(guest_image.base.tag)
+    assert again.base.identity == guest_image.base.identity
+    assert again.hash == guest_image.hash
+
+
+async def test_a_base_that_cannot_be_pulled_says_which_base_can_be_made(guest_image: GuestImage) -> None:
+    with pytest.raises(SandboxError) as caught:
+        build_image("localhost:1/no/such:image")
+    assert caught.value.code == "image_build_failed"
+    assert "--base debian" in caught.value.message
+
+
+async def test_looking_for_an_image_that_was_never_built_builds_nothing() -> None:
+    with pytest.raises(SandboxError) as caught:
+        ensure_image("localhost:1/no/such:image", build=False)
+    assert caught.value.code == "image_missing"

@@ -17,8 +17,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from docker.errors import NotFound
-
 from bascule.sandbox import rootfs
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
@@ -76,8 +74,6 @@ def find_base(engine: Engine, source: str) -> BaseImage | None:
         if error.code == "image_missing":
             return None
         raise
-    except NotFound:
-        return None
     labels: dict[str, str] = found["Config"].get("Labels") or {}
     return BaseImage(
         tag=tag,
@@ -239,10 +235,10 @@ def _run(command: list[str], *, remedy: str) -> None:
 def _public_tar(engine: Engine, reference: str) -> io.BytesIO:
     try:
         engine.call_now(engine.api.inspect_image, reference)
-    except (SandboxError, NotFound):
+    except SandboxError:
         try:
             engine.call_now(engine.api.pull, reference)
-        except (SandboxError, NotFound) as error:
+        except SandboxError as error:
             raise SandboxError(
                 "image_build_failed",
                 f"base image {reference} is not here and cannot be pulled ({error}); on Debian or Ubuntu use "

@@ -14,12 +14,10 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from docker.errors import NotFound
-
 from bascule.sandbox.attach import AttachProtocol
 from bascule.sandbox.cgroup import read_usage
 from bascule.sandbox.engine import Engine, raw_socket
-from bascule.sandbox.errors import SandboxError
+from bascule.sandbox.errors import NotThere, SandboxError
 from bascule.sandbox.hardening import OWNER_LABEL, container_settings
 from bascule.sandbox.limits import SandboxLimits
 from bascule.sandbox.owner import is_gone, own_name
@@ -96,7 +94,7 @@ class ContainerSandbox:
         if self._attached.stream.ended and not self._killed:
             # The streams closed, so the guest has exited or is about to; one that closed them and
             # stayed runs into the deadline and is killed below.
-            with contextlib.suppress(SandboxError, NotFound):
+            with contextlib.suppress(SandboxError):
                 await self._engine.call(
                     self._engine.api.wait, self._container, timeout=self._limits.exit_grace_s
                 )
@@ -105,13 +103,13 @@ class ContainerSandbox:
                 found: dict[str, Any] = await self._engine.call(
                     self._engine.api.inspect_container, self._container
                 )
-            except NotFound:
+            except NotThere:
                 return {}
             state: dict[str, Any] = found["State"]
             if not state.get("Running"):
                 return state
             await self._kill()
-            with contextlib.suppress(SandboxError, NotFound):
+            with contextlib.suppress(SandboxError):
                 await self._engine.call(
                     self._engine.api.wait, self._container, timeout=self._engine.timeout_s
                 )
@@ -121,14 +119,14 @@ class ContainerSandbox:
         kill = self._engine.api.kill
         try:
             await self._engine.call(kill, self._container, signal="SIGKILL")
-        except NotFound:
+        except NotThere:
             return
         except SandboxError as error:
             if error.code == "engine_failed":  # "is not running": it was faster
                 return
             # The engine is stuck, most likely on this very stream: let go of it and try once more.
             self._attached.abort()
-            with contextlib.suppress(NotFound):
+            with contextlib.suppress(NotThere):
                 await self._engine.call(kill, self._container, signal="SIGKILL")
         self._killed = True
 
@@ -247,7 +245,7 @@ class ContainerBackend:
 
     async def _abandon(self, starting: asyncio.Task[ContainerSandbox], name: str) -> None:
         """Let a start that nobody waits for any more come to its end, then remove what it made."""
-        with contextlib.suppress(SandboxError, NotFound):
+        with contextlib.suppress(SandboxError):
             sandbox = await starting
             await sandbox.kill()
         with contextlib.suppress(SandboxError):
@@ -264,7 +262,7 @@ async def remove(engine: Engine, container: str) -> None:
         try:
             await engine.call(engine.api.remove_container, container, force=True, v=True)
             return
-        except NotFound:
+        except NotThere:
             return
         except SandboxError as error:
             # Two removals at once make the engine answer 409; the other one does the work.

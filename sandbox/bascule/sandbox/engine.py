@@ -16,12 +16,8 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-import docker
-import requests
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
-
 from bascule.sandbox.api import EngineApi
-from bascule.sandbox.errors import SandboxError
+from bascule.sandbox.errors import NotThere, SandboxError
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 
@@ -73,12 +69,12 @@ class Engine:
         self.timeout_s = timeout_s
         _knock(self.host, timeout_s)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="bascule-engine")
+        docker, requests = _client_library()
         try:
-            client: Any = docker.APIClient
-            self.api: EngineApi = client(
+            self.api: EngineApi = docker.APIClient(
                 base_url=self.host, version="auto", timeout=timeout_s, **_tls(self.host)
             )
-        except (DockerException, requests.RequestException, OSError, ValueError) as error:
+        except (docker.errors.DockerException, requests.RequestException, OSError, ValueError) as error:
             self._threads.shutdown(wait=False)
             raise unavailable(self.host, error) from error
 
@@ -87,7 +83,7 @@ class Engine:
 
         Raises:
             SandboxError: ``engine_timeout``, ``engine_unavailable``, ``image_missing`` or ``engine_failed``.
-            NotFound: the container is not there (any more); callers that remove ignore it.
+            NotThere: the container is not there (any more); callers that remove ignore it.
         """
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._threads, lambda: self.call_now(function, *args, **kwargs))
@@ -99,22 +95,23 @@ class Engine:
 
     def call_now(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run one engine call in this thread; raises as ``call`` does."""
+        docker, requests = _client_library()
         try:
             return function(*args, **kwargs)
-        except ImageNotFound as error:
+        except docker.errors.ImageNotFound as error:
             raise SandboxError(
                 "image_missing",
                 f"the engine has no such image ({error.explanation}); run `bascule image build`",
             ) from error
-        except NotFound:
-            raise
-        except APIError as error:
+        except docker.errors.NotFound as error:
+            raise NotThere(f"engine refused {_name(function)}: {error.explanation}") from error
+        except docker.errors.APIError as error:
             raise SandboxError(
                 "engine_failed", f"engine refused {_name(function)}: {error.explanation or error}"
             ) from error
         except requests.exceptions.Timeout as error:
             raise self._timed_out(function) from error
-        except (requests.RequestException, DockerException, OSError) as error:
+        except (requests.RequestException, docker.errors.DockerException, OSError) as error:
             raise unavailable(self.host, error) from error
 
     def info(self) -> EngineInfo:
@@ -217,6 +214,14 @@ def _remedy(host: str) -> str:
     return f"start it: `{starts}`" if os.geteuid() == 0 else f"start it: `sudo {starts}`"
 
 
+def _client_library() -> tuple[Any, Any]:
+    """Import the client when an engine is really used: it costs every other user a fifth of a second."""
+    import docker
+    import requests
+
+    return docker, requests
+
+
 def _usual_host() -> str:
     """Return the first of the usual sockets that is there, Docker's own when none is."""
     runtime_dir = os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
@@ -235,6 +240,7 @@ def _tls(host: str) -> dict[str, Any]:
     """Return the client's TLS settings as the docker command reads them from the environment."""
     if host.startswith("unix://") or not os.environ.get("DOCKER_TLS_VERIFY"):
         return {}
+    docker, _ = _client_library()
     folder = os.environ.get("DOCKER_CERT_PATH", os.path.expanduser("~/.docker"))
     return {
         "tls": docker.tls.TLSConfig(

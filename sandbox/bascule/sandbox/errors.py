@@ -20,6 +20,13 @@ class SandboxError(BasculeError):
     """
 
 
+class NotThere(SandboxError):
+    """The engine has no container of that name (any more). Those who remove or end one are done then."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("engine_failed", message)
+
+
 class SandboxClosed(BasculeError):
     """The guest's stream ended: it exited, was killed, or the connection broke.
 

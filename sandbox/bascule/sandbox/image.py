@@ -11,8 +11,6 @@ import tarfile
 from dataclasses import dataclass, field
 from typing import Any
 
-from docker.errors import NotFound
-
 from bascule.sandbox.base import (
     IMAGE_LABEL,
     BaseImage,
@@ -180,8 +178,6 @@ def remove_images(*, docker_host: str | None = None, keep: str | None = None) ->
                     continue
                 try:
                     engine.call_now(engine.api.remove_image, name, force=False)
-                except NotFound:
-                    continue
                 except SandboxError as error:
                     if error.code not in ("engine_failed", "image_missing"):
                         raise
@@ -208,8 +204,6 @@ def _find(engine: Engine, source: str) -> GuestImage | None:
     tag = f"{REPOSITORY}:{image_hash[:12]}"
     try:
         engine.call_now(engine.api.inspect_image, tag)
-    except NotFound:
-        return None
     except SandboxError as error:
         if error.code == "image_missing":
             return None
