@@ -23,8 +23,9 @@ from bascule.wire import GuestLimits
 GRACE_S = 0.5
 """Seconds between the Python handler and the one that needs no interpreter."""
 
-MAX_RECURSION = 1_500
-"""Deepest recursion, whatever Start asks: the C frames of the worst case fit the stack."""
+MAX_RECURSION = 2_000
+"""Deepest recursion, whatever Start asks. Measured on CPython 3.11 to 3.13 with a stack of 8 MiB: nesting
+through ``sorted`` crashes between 3,000 and 10,000, everything else later."""
 
 _AGAIN_S = 0.02
 _OWN_FRAMES = 60
@@ -49,6 +50,7 @@ class Deadlines:
         self._used_s = 0.0
         self._since: float | None = None
         self._armed = False
+        self._fired = False
 
     def start(self) -> None:
         """Arm everything; the script runs from now on."""
@@ -85,6 +87,9 @@ class Deadlines:
 
     def _on_alarm(self, number: int, frame: FrameType | None) -> None:
         since = self._since
+        if self._fired:
+            self._end("wall_limit", self._wall_s, frame)
+            return
         if since is None:
             # Waiting for the host: stop ringing until the script runs again.
             self._armed = False
@@ -95,11 +100,21 @@ class Deadlines:
         if left > 0:
             self._arm(left)
             return
-        self._stop("wall_limit", self._wall_s, frame)
+        self._end("wall_limit", self._wall_s, frame)
 
     def _on_cpu(self, number: int, frame: FrameType | None) -> None:
-        if self._since is not None:
-            self._stop("cpu_limit", self._cpu_s, frame)
+        if self._since is not None or self._fired:
+            self._end("cpu_limit", self._cpu_s, frame)
+
+    def _end(self, kind: Kind, limit_s: float, frame: FrameType | None) -> None:
+        self._fired = True
+        # The script may stand at its recursion limit; ending it needs some frames more.
+        sys.setrecursionlimit(sys.getrecursionlimit() + _OWN_FRAMES)
+        try:
+            self._stop(kind, limit_s, frame)
+        except (RecursionError, MemoryError):
+            # The next alarm tries again, and faulthandler ends what cannot be ended here.
+            return
 
 
 class NoDeadlines:
@@ -110,6 +125,11 @@ class NoDeadlines:
 
     def resume(self) -> None:
         """Do nothing."""
+
+
+def recursion_of(limits: GuestLimits) -> int:
+    """Return the recursion limit that is in force."""
+    return min(limits.recursion, MAX_RECURSION)
 
 
 def apply_process_limits(limits: GuestLimits) -> None:
@@ -123,7 +143,7 @@ def apply_process_limits(limits: GuestLimits) -> None:
     used_s = resource.getrusage(resource.RUSAGE_SELF)
     cpu_s = int(used_s.ru_utime + used_s.ru_stime + limits.cpu_s + GRACE_S) + 2
     _lower(resource.RLIMIT_CPU, cpu_s, cpu_s)
-    sys.setrecursionlimit(min(limits.recursion, MAX_RECURSION) + _OWN_FRAMES)
+    sys.setrecursionlimit(recursion_of(limits) + _OWN_FRAMES)
 
 
 def _lower(which: int, soft: int, hard: int) -> None:

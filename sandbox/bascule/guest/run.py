@@ -7,7 +7,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Literal, NoReturn
 
 import msgspec
@@ -18,9 +18,10 @@ from bascule.guest.commands import Commands
 from bascule.guest.compiler import CompiledScript
 from bascule.guest.environment import Environment
 from bascule.guest.facade import Facade
+from bascule.guest.limits import recursion_of
 from bascule.guest.loop import Host, Loop
 from bascule.guest.output import Output
-from bascule.guest.position import SCRIPT_FILE, calling_line, script_line
+from bascule.guest.position import calling_line, script_line
 from bascule.guest.statement_at import statement_at
 from bascule.wire import Finish, GuestUsage, ScriptError, Start
 
@@ -116,7 +117,7 @@ class Run:
 
     def recursion_message(self, line: int | None) -> str:
         """Say that calls nested too deep."""
-        return f"recursion deeper than {self.start.limits.recursion} calls{self._at(line)}"
+        return f"recursion deeper than {recursion_of(self.start.limits)} calls{self._at(line)}"
 
     def finish(
         self,
@@ -174,14 +175,3 @@ class Run:
             line=line,
             suggestion="Print a summary, or return what is needed.",
         )
-
-
-def error_line(error: BaseException) -> int | None:
-    """Return the innermost line of the script in a traceback."""
-    line: int | None = None
-    traceback: TracebackType | None = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == SCRIPT_FILE:
-            line = traceback.tb_lineno
-        traceback = traceback.tb_next
-    return line

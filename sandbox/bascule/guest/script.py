@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from bascule.guest.aio.runner import run_to_end
-from bascule.guest.compiler import CompiledScript, ScriptRefused, compile_script
+from bascule.guest.compiler import CompiledScript, ScriptRefused
 from bascule.guest.ending import RunEnded
 from bascule.guest.leftovers import Leftovers
 from bascule.guest.namespace import build_namespace
-from bascule.guest.preflight import check_calls
-from bascule.guest.report import describe_exception
-from bascule.guest.run import Run, ValueSource, error_line
+from bascule.guest.preflight import check_script
+from bascule.guest.report import describe_exception, position
+from bascule.guest.run import Run, ValueSource
 from bascule.guest.tasks import is_awaitable
 from bascule.guest.values import render_result
 from bascule.wire import Finish
@@ -27,14 +29,10 @@ def run_script(run: Run) -> Finish:
 
     Limits end the run through ``run`` and do not come back, unless its ending raises RunEnded.
     """
-    start = run.start
     try:
-        compiled = compile_script(start.script, tool_names=[stub.name for stub in start.tools])
-        findings = check_calls(compiled.tree, compiled.source, start.tools, compiled.uses_async)
+        compiled = check_script(run.start.script, run.start.tools)
     except ScriptRefused as refused:
         return run.finish("refused", errors=refused.errors)
-    if findings:
-        return run.finish("refused", errors=tuple(findings))
     run.compiled = compiled
     run.environment.notes.extend(compiled.notes)
     namespace = build_namespace(compiled, run.environment, run.tools(awaitable=compiled.uses_async))
@@ -90,10 +88,12 @@ def _failed(run: Run, compiled: CompiledScript, failure: BaseException) -> Finis
     if isinstance(failure, SystemExit) and failure.code in (None, 0):
         return run.finish("ok")
     if isinstance(failure, MemoryError):
-        line = error_line(failure)
+        line, _ = position(failure, compiled.source)
         failure.__traceback__ = None
         return run.limit("memory_limit", run.memory_message(line), line)
+    described = describe_exception(failure, compiled.source)
     if isinstance(failure, RecursionError):
-        line = error_line(failure)
-        return run.limit("recursion_limit", run.recursion_message(line), line)
-    return run.finish("failed", errors=(describe_exception(failure, compiled.source),))
+        return run.finish(
+            "limit", errors=(replace(described, message=run.recursion_message(described.line)),)
+        )
+    return run.finish("failed", errors=(described,))
