@@ -147,6 +147,8 @@ def _print(guards: Guards, output: Writer) -> Callable[..., None]:
             write(text)
         else:
             guards.read(file, "write")(text)
+            if flush:
+                guards.read(file, "flush")()
 
     return print
 

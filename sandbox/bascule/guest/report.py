@@ -19,6 +19,7 @@ from bascule.guest.source import Source, bounded
 from bascule.wire import ScriptError
 
 _MAX_TEXT_CHARACTERS = 1_200
+_MAX_SEARCHED_CHARACTERS = 20_000
 _MAX_FRAMES = 10_000
 _MAX_KEYS = 30
 _PATH = re.compile(r"(?:/[\w.+-]+){2,}\.py")
@@ -84,7 +85,8 @@ def safe_text(error: BaseException) -> str:
         text = f"<its text could not be made: {type(failure).__name__}>"
     if type(text) is not str:
         text = str.__str__(text)
-    text = without_addresses(text).replace("__main__.", "")
+    # Cut before it is searched: a script can raise fifty megabytes.
+    text = without_addresses(text[:_MAX_SEARCHED_CHARACTERS]).replace("__main__.", "")
     return bounded(_PATH.sub("<file>", text), _MAX_TEXT_CHARACTERS)
 
 

@@ -207,7 +207,9 @@ UNBINDABLE: frozenset[str] = frozenset({"super"})
 REFUSED_ATTRIBUTES: frozenset[str] = frozenset(INSPECT_ATTRIBUTES) | _words(
     # Newer or lesser known doors to the same rooms; the type table would stop them as well.
     "tb_lasti tb_lineno f_lasti f_lineno gi_running gi_suspended cr_running cr_suspended ag_running "
-    "co_consts co_names co_filename func_globals func_code im_func im_self im_class"
+    "co_consts co_names co_filename func_globals func_code im_func im_self im_class "
+    # What ABCMeta keeps in the dictionary of a script's own class.
+    "_abc_impl"
 )
 """Attribute names that open frames, code and tracebacks, refused at compile time on any object."""
 
