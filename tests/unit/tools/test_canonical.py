@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any
 
 import pytest
 
-from bascule.tools.canonical import canonical_json, join_path
+from bascule.tools.canonical import canonical_json, check_plain, join_path
 
 
 def test_the_example_of_rfc_8785_section_3_2() -> None:
@@ -42,6 +44,17 @@ def test_keys_are_sorted_by_utf_16_code_units() -> None:
 )
 def test_numbers_have_one_spelling_and_integers_are_exact(value: float, text: str) -> None:
     assert canonical_json(value).decode() == text
+
+
+def test_the_first_fault_of_a_value_is_found_with_its_path() -> None:
+    for value, message in (
+        ({"a": [1, {"b c": math.inf}]}, 'x.a[1]["b c"]: inf is not'),
+        ({"a": {"\ud800": 1}}, "x.a: a key holds half"),
+        ([b""], r"x[0]: a bytes is not plain data"),
+        ((1,), "x: a tuple is not plain data"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            check_plain(value, path="x")
 
 
 def test_paths_quote_what_is_no_identifier() -> None:

@@ -70,6 +70,7 @@ class Client:
 
 client = Client()
 several = [first, plain]
+named = {"first": first, "other": plain}
 registry = Registry([second])
 number = 3
 '''
@@ -102,6 +103,7 @@ def test_everything_decorated_in_a_module_is_found(tmp_path: Path) -> None:
         ("first", ["first"]),
         ("plain", ["plain"]),
         ("several", ["first", "plain"]),
+        ("named", ["first", "other"]),
         ("registry", ["space.second"]),
         ("client.fetch", ["fetch"]),
     ],
@@ -144,7 +146,9 @@ def test_several_sources_are_merged_in_order_and_must_not_clash(tmp_path: Path) 
         (DECORATED, "bad.py:Client", "tool_source_invalid", "a type is no tool"),
         ("def f(x): ...\nTOOLS = [f]", "bad.py", "tool_source_broken",
          r"parameter x has no annotation.*bad\.py:1"),
-        ("TOOLS = {'a': 3}", "bad.py", "tool_source_invalid", "a int is no tool"),
+        ("TOOLS = {'a': 3}", "bad.py", "tool_source_invalid", "'a' is a int; give a function"),
+        (f"{DECORATED}\nTOOLS = {{'second': second}}", "bad.py", "tool_source_invalid",
+         "'second' names the tool space.second; write 'space.second'"),
         ("def f() -> None: ...\nTOOLS = {'a': f}\nEFFECTS = {'a': 'maybe'}", "bad.py", "tool_source_invalid",
          "EFFECTS.'a'. is 'maybe'; it must be one of read"),
         ("def f() -> None: ...\nTOOLS = {'a': f}\nEFFECTS = {'a': 3}", "bad.py", "tool_source_invalid",

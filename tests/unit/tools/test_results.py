@@ -21,6 +21,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    RootModel,
     computed_field,
     field_serializer,
 )
@@ -48,6 +49,14 @@ class Text(str):
 
     def __str__(self) -> str:
         return "no"
+
+
+class Names(list[str]):
+    """A list by another name."""
+
+
+class Number(int):
+    """An int by another name."""
 
 
 class Ratio(float):
@@ -103,6 +112,10 @@ class Computed(BaseModel):
         return 2 * self.a
 
 
+class Dates(RootModel[list[dt.date]]):
+    """A list by another name."""
+
+
 class Marked(BaseModel):
     a: Annotated[Decimal, PlainSerializer(float)]
 
@@ -138,6 +151,8 @@ def giving(annotation: Any = None) -> AnyTool:
         (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (PurePosixPath("/a/b"), "/a/b"),
         ((1, "a"), [1, "a"]),
+        (Names(["a"]), ["a"]),
+        (Number(3), 3),
         ([1, (2, [3])], [1, [2, [3]]]),
         ({3, 1, 20}, [1, 20, 3]),
         (frozenset({"b", "a"}), ["a", "b"]),
@@ -161,6 +176,8 @@ def giving(annotation: Any = None) -> AnyTool:
         ),
         (Computed(a=Decimal("1.5")), {"a": "1.5", "double": "3.0"}),
         (Marked(a=Decimal("1.5")), {"a": 1.5}),
+        (Dates([dt.date(2025, 1, 1)]), ["2025-01-01"]),
+        ([1.5, Ratio(0.5), UUID(int=0)], [1.5, 0.5, str(UUID(int=0))]),
     ],
 )
 def test_a_value_has_exactly_one_json_form(value: object, plain: Any) -> None:
@@ -239,6 +256,7 @@ def test_a_coroutine_that_was_not_awaited_is_named_so() -> None:
         (set[int], [1, 2]),
         (dict[int, str], {1: "a"}),
         (Computed, {"a": "1"}),
+        (Dates, Dates([dt.date(2025, 1, 1)])),
         (Any, object),
         (None, None),
         (Annotated[int, AfterValidator(lambda n: n)], 1),

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from bascule.tools import tool
-from bascule.tools.schema import JsonSchema, describe_types, make_adapter
+from bascule.tools.schema import JsonSchema, SchemaError, describe_types, make_adapter
 
 
 class Color(enum.Enum):
@@ -187,6 +187,15 @@ def test_defaults_may_come_from_field_in_either_place() -> None:
     assert properties["first"] == {"type": "integer", "minimum": 1, "description": "How many.", "default": 5}
     assert properties["third"] == {"type": "integer", "description": "Third.", "default": 3}
     assert made.validate({}).values == {"first": 5, "second": [], "third": 3}
+
+
+class Sentinel(BaseModel):
+    value: Any = object()
+
+
+def test_a_field_whose_default_json_cannot_say_is_refused() -> None:
+    with pytest.raises(SchemaError, match="not JSON serializable"):
+        of(Sentinel)
 
 
 def test_none_as_default_makes_a_parameter_nullable() -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 import pytest
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, Field, SecretStr
 
 from bascule.tools import ToolDefinitionError, tool
 
@@ -42,6 +42,8 @@ def complex_number(number: complex) -> None: ...
 def unknown(thing: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore
 def wrong_default(count: int = cast("int", "three")) -> None: ...
 def opaque_default(name: str = cast("str", Opaque())) -> None: ...
+def one_or_call(value: int | Callable[[], int]) -> None: ...
+def unstable_default(text: Annotated[str, AfterValidator(lambda text: f"{text}!")] = "a") -> None: ...
 def changing_default(
     name: Annotated[str, Field(default_factory=iter("abcdef").__next__)],
 ) -> None: ...
@@ -70,6 +72,8 @@ REFUSED: list[tuple[Callable[..., object], str, list[str]]] = [
     ),
     (wrong_default, "tool_default_invalid", ["parameter count", "'three'", "valid integer"]),
     (opaque_default, "tool_default_invalid", ["parameter name"]),
+    (one_or_call, "tool_type_unsupported", ["parameter value", "Callable"]),
+    (unstable_default, "tool_default_invalid", ["parameter text", "does not read back"]),
     (changing_default, "tool_default_invalid", ["parameter name", "differs each time"]),
 ]
 

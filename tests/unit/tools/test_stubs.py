@@ -276,5 +276,16 @@ def test_boolean_schemas_and_nameless_shapes_are_fields_too() -> None:
     ]
 
 
+def test_names_that_python_or_the_stubs_need_are_numbered() -> None:
+    shapes = Shapes()
+    inner = {"properties": {"item": {"type": "integer"}}}
+    for hint in ("none", "any", "ISO_date", "dict"):
+        shapes.type_of(inner, defs={}, hint=hint)
+    shapes.type_of({"$ref": "#/$defs/list"}, defs={"list": inner})
+    shapes.type_of({"properties": {"item": inner}}, defs={}, hint="item")
+    names = [text.split("(")[0].removeprefix("class ") for text in shapes.classes()]
+    assert names == ["None2", "Any2", "IsoDate", "Dict", "list2", "Item2", "Item"]
+
+
 def test_a_registry_renders_like_its_tools() -> None:
     assert Registry(ALL).render_stubs() == SIGNATURES

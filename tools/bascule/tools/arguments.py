@@ -2,8 +2,8 @@
 
 Decides which spellings are the same value. pydantic reads the arguments in strict JSON mode, so only what
 JSON cannot say otherwise is converted (text to dates, lists to sets); on top of that, four conversions that
-lose nothing are allowed (`_repair`). The values that reach the function are read back *from the canonical
-bytes*: what an operator saw is what runs. Trusts nothing in the arguments.
+lose nothing are allowed (`_find_repair`). The values that reach the function are read back *from the
+canonical bytes*: what an operator saw is what runs. Trusts nothing in the arguments.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ import msgspec
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from bascule.tools.canonical import canonical_json, check_plain
+from bascule.tools.canonical import canonical_json, check_plain, join_path
 from bascule.tools.errors import ArgumentsInvalid, Problem, ToolDefinitionError
 from bascule.tools.problems import (
+    MAX_PROBLEMS,
     MAX_SHOWN_PROBLEMS,
+    Loc,
     bounded_json,
     describe_problems,
-    find_step,
     resolve,
     unknown_text,
+    value_at,
 )
 from bascule.tools.schema import JsonSchema
 from bascule.tools.type_text import literal_text, plain_names, type_text
@@ -175,10 +177,15 @@ def _check_names(parameters: Mapping[str, Parameter], given: dict[str, JsonValue
         for name, parameter in parameters.items()
         if parameter.required and name not in given
     ]
-    for name, value in given.items():
-        if name not in parameters:
-            message = unknown_text(name, parameters, "parameters")
-            problems.append(Problem(path=name[:100], message=message, got=bounded_json(value)))
+    unknown = [name for name in given if name not in parameters]
+    problems += [
+        Problem(
+            path=join_path("", name),
+            message=unknown_text(name, parameters, "parameters"),
+            got=bounded_json(given[name]),
+        )
+        for name in unknown[:MAX_PROBLEMS]
+    ]
     return problems
 
 
@@ -189,12 +196,10 @@ def _read_argument(parameter: Parameter, value: JsonValue, defs: JsonSchema) -> 
         errors = error.errors(include_url=False)
     except Exception as error:  # validators are the tool's own code
         return None, [_unreadable(parameter, value, error)]
-    repaired = copy.deepcopy(value)
-    for found in errors:
-        repaired = _repair(repaired, found)
-    if repaired != value or type(repaired) is not type(value):
+    repairs = [repair for found in errors if (repair := _find_repair(value, found)) is not None]
+    if repairs:
         try:
-            return parameter.read(repaired), []
+            return parameter.read(_apply_repairs(value, repairs)), []
         except ValidationError as error:
             errors = error.errors(include_url=False)
     return None, describe_problems(parameter.name, value, errors, parameter.schema, defs)
@@ -209,25 +214,25 @@ def _unreadable(parameter: Parameter, value: JsonValue, error: Exception) -> Pro
     )
 
 
-def _repair(value: JsonValue, error: ErrorDetails) -> JsonValue:
-    """Convert one value where nothing can be lost or mistaken; anything else is left for the message.
+def _find_repair(value: JsonValue, error: ErrorDetails) -> tuple[Loc, JsonValue] | None:
+    """Find a conversion by which nothing can be lost or mistaken; anything else is left for the message.
 
     3.0 for an int; a midnight for a date; a date for a datetime (its midnight); seconds for a duration.
     """
     steps = resolve(value, error["loc"])
-    inner = value
-    for step in steps:
-        inner = find_step(inner, step)[1]
-    fixed = _convert(error["type"], inner)
-    if fixed is None:
-        return value
-    if not steps:
-        return fixed
-    holder = value
-    for step in steps[:-1]:
-        holder = find_step(holder, step)[1]
-    holder[steps[-1]] = fixed  # type: ignore[index]  # find_step proved the container
-    return value
+    fixed = _convert(error["type"], value_at(value, steps))
+    return None if fixed is None else (steps, fixed)
+
+
+def _apply_repairs(value: JsonValue, repairs: list[tuple[Loc, JsonValue]]) -> JsonValue:
+    repaired: Any = [copy.deepcopy(value)]  # in a list, so that the whole value has a holder too
+    for steps, fixed in repairs:
+        holder = repaired
+        for step in (0, *steps)[:-1]:
+            holder = holder[step]
+        holder[(0, *steps)[-1]] = fixed
+    whole: JsonValue = repaired[0]
+    return whole
 
 
 def _convert(kind: str, value: JsonValue) -> JsonValue:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import cast
 
 import rfc8785
@@ -51,36 +52,61 @@ def _text(value: JsonValue) -> str:
     return f"{{{','.join(f'{_text(key)}:{_text(item)}' for key, item in members)}}}"
 
 
-def check_plain(value: object, *, path: str, depth: int = 1) -> None:
+def check_plain(value: object, *, path: str) -> None:
     """Check that a value is JSON data by exact type, finite, within depth and integer range.
 
     Raises:
-        ValueError: with the path and what is wrong there.
+        ValueError: with the path of the first fault, starting at ``path``, and what is wrong there.
     """
+    fault = _find_fault(value, 1)
+    if fault is not None:
+        steps, reason = fault
+        for step in reversed(steps):
+            path = join_path(path, step)
+        raise ValueError(f"{path}: {reason}")
+
+
+def _find_fault(value: object, depth: int) -> tuple[list[str | int], str] | None:
+    """Return the steps to the first fault, innermost first, and the reason."""
+    reason = None
     if value is None or type(value) is bool:
-        return
+        return None
     if type(value) is str:
         if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-            raise ValueError(f"{path}: the text holds half of a surrogate pair")
+            reason = "the text holds half of a surrogate pair"
     elif type(value) is int:
         if not -MAX_INTEGER < value < MAX_INTEGER:
-            raise ValueError(f"{path}: the integer is too large; pass it as text")
+            reason = "the integer is too large; pass it as text"
     elif type(value) is float:
         if not math.isfinite(value):
-            raise ValueError(f"{path}: {value} is not a JSON number; pass a finite number or None")
+            reason = f"{value} is not a JSON number; pass a finite number or None"
+    elif type(value) is not list and type(value) is not dict:
+        reason = f"a {type(value).__name__} is not plain data"
     elif depth > MAX_DEPTH:
-        raise ValueError(f"{path}: nested deeper than {MAX_DEPTH}")
-    elif type(value) is list:
-        for index, item in enumerate(cast("list[object]", value)):
-            check_plain(item, path=f"{path}[{index}]", depth=depth + 1)
-    elif type(value) is dict:
-        for key, item in cast("dict[object, object]", value).items():
-            if type(key) is not str:
-                raise ValueError(f"{path}: the key {key!r:.40} is not a string")
-            check_plain(key, path=f"{path}, a key")
-            check_plain(item, path=join_path(path, key), depth=depth + 1)
+        reason = f"nested deeper than {MAX_DEPTH}"
     else:
-        raise ValueError(f"{path}: a {type(value).__name__} is not plain data")
+        return _find_fault_inside(cast("list[object] | dict[object, object]", value), depth)
+    return None if reason is None else ([], reason)
+
+
+def _find_fault_inside(
+    value: list[object] | dict[object, object], depth: int
+) -> tuple[list[str | int], str] | None:
+    if isinstance(value, list):
+        members: Iterable[tuple[object, object]] = enumerate(value)
+    else:
+        for key in value:
+            if type(key) is not str:
+                return [], f"the key {key!r:.40} is not a string"
+            if _find_fault(key, depth):
+                return [], "a key holds half of a surrogate pair"
+        members = value.items()
+    for step, item in members:
+        fault = _find_fault(item, depth + 1)
+        if fault is not None:
+            fault[0].append(cast("str | int", step))
+            return fault
+    return None
 
 
 def join_path(path: str, step: str | int) -> str:

@@ -157,15 +157,7 @@ def _from_value(spec: str, value: object, effects: Mapping[str, object]) -> list
         return [_wrap(spec, value.__name__, value, effects)]
     if isinstance(value, Mapping):
         members = cast("Mapping[object, object]", value)
-        return [
-            made
-            for name, member in members.items()
-            for made in (
-                [_wrap(spec, str(name), member, effects)]
-                if isinstance(member, FunctionType | MethodType)
-                else _from_value(spec, member, effects)
-            )
-        ]
+        return [_from_member(spec, str(name), member, effects) for name, member in members.items()]
     if isinstance(value, Registry | list | tuple | set | frozenset):
         return [
             made for member in cast("Iterable[object]", value) for made in _from_value(spec, member, effects)
@@ -174,6 +166,23 @@ def _from_value(spec: str, value: object, effects: Mapping[str, object]) -> list
         "tool_source_invalid",
         f"{spec}: a {type(value).__name__} is no tool; give functions, tools, a list or dict of them, "
         "or a Registry",
+    )
+
+
+def _from_member(spec: str, name: str, member: object, effects: Mapping[str, object]) -> AnyTool:
+    """Return the tool a dict names; for a function the key is its name."""
+    if isinstance(member, FunctionType | MethodType):
+        return _wrap(spec, name, member, effects)
+    if isinstance(member, Tool):
+        made = cast("AnyTool", member)
+        if made.name == name:
+            return made
+        raise ToolLoadError(
+            "tool_source_invalid",
+            f"{spec}: {name!r} names the tool {made.name}; write {made.name!r}, or tool(name={name!r})",
+        )
+    raise ToolLoadError(
+        "tool_source_invalid", f"{spec}: {name!r} is a {type(member).__name__}; give a function or a tool"
     )
 
 

@@ -25,6 +25,8 @@ MAX_GOT_CHARS = 80
 MAX_MESSAGE_CHARS = 300
 MAX_ALLOWED = 50
 MAX_SHOWN_PROBLEMS = 20
+MAX_PROBLEMS = 100
+"""Problems worked out for one argument: a frame can hold 200,000 wrong values."""
 
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument"})
@@ -43,7 +45,7 @@ _SUBJECT = re.compile(r"^[A-Z]\w*(?: \w+)? should")
 Loc = tuple[int | str, ...]
 
 
-def find_step(value: JsonValue, step: int | str) -> tuple[bool, JsonValue]:
+def _find_step(value: JsonValue, step: int | str) -> tuple[bool, JsonValue]:
     """Follow one step of a pydantic location into the input; steps that name union branches are not there."""
     if isinstance(value, dict) and isinstance(step, str) and step in value:
         return True, value[step]
@@ -56,7 +58,7 @@ def resolve(value: JsonValue, loc: Loc) -> Loc:
     """Return the steps of a location that exist in the input."""
     found: list[int | str] = []
     for step in loc:
-        exists, inner = find_step(value, step)
+        exists, inner = _find_step(value, step)
         if exists:
             found.append(step)
             value = inner
@@ -66,7 +68,7 @@ def resolve(value: JsonValue, loc: Loc) -> Loc:
 def describe_problems(
     name: str, value: JsonValue, errors: Sequence[ErrorDetails], schema: JsonSchema, defs: JsonSchema
 ) -> list[Problem]:
-    """Turn the findings about one argument into problems, one for each place.
+    """Turn the findings about one argument into problems, one for each place, at most MAX_PROBLEMS.
 
     Args:
         name: the parameter.
@@ -74,7 +76,7 @@ def describe_problems(
         schema, defs: the parameter's schema and what it refers to.
     """
     places: dict[str, list[Problem]] = {}
-    for error in errors:
+    for error in errors[:MAX_PROBLEMS]:
         problem = _describe(name, value, error, schema, defs)
         places.setdefault(problem.path, []).append(problem)
     return [_merge(problems) for problems in places.values()]
@@ -103,7 +105,7 @@ def _describe(
         parents = _schemas_at(schema, steps[:-1], defs)
         fields = list(dict.fromkeys(key for parent in parents for key in parent.get("properties", {})))
         return Problem(path=_path(name, steps), message=unknown_text(str(steps[-1]), fields, "fields"))
-    got = _value_at(value, steps)
+    got = value_at(value, steps)
     allowed = tuple(item for node in here for item in _allowed(node))[:MAX_ALLOWED]
     message = f"must be one of {', '.join(map(literal_text, allowed))}" if allowed else _say(error, got)
     if loc and loc[-1] == "[key]":
@@ -164,9 +166,10 @@ def _path(name: str, steps: Loc) -> str:
     return path[:200]
 
 
-def _value_at(value: JsonValue, steps: Loc) -> JsonValue:
+def value_at(value: JsonValue, steps: Loc) -> JsonValue:
+    """Follow steps that `resolve` found."""
     for step in steps:
-        value = find_step(value, step)[1]
+        value = _find_step(value, step)[1]
     return value
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, cast
 
 import msgspec
-from pydantic import BaseModel, JsonValue, PlainSerializer, WrapSerializer
+from pydantic import BaseModel, JsonValue, PlainSerializer, RootModel, WrapSerializer
 
 from bascule.tools.canonical import MAX_DEPTH, join_path
 from bascule.tools.errors import ResultInvalid
@@ -183,6 +183,8 @@ def _key(key: object) -> str:
 
 def _model(value: BaseModel, depth: int) -> JsonValue:
     model = type(value)
+    if isinstance(value, RootModel):
+        return _plain(cast("RootModel[object]", value).root, depth)
     if _customises(model):
         return _plain(value.model_dump(mode="python", polymorphic_serialization=True), depth)
     members = [

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeGuard
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import core_schema as cs
 
 JsonSchema = dict[str, Any]
@@ -39,12 +39,9 @@ class SchemaError(Exception):
 class ToolJsonSchema(GenerateJsonSchema):
     """pydantic's generator, minus what would mislead a script."""
 
-    ignored_warning_kinds = {"skipped-choice"}  # noqa: RUF012  (the base class declares it so)
-
-    def emit_warning(self, kind: Any, detail: str) -> None:
-        """Refuse what pydantic merely warns of: a default that has no JSON form is lost otherwise."""
-        if kind not in self.ignored_warning_kinds:
-            raise SchemaError(detail)
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        """Refuse what pydantic merely warns of: a default or a choice that has no JSON form would be lost."""
+        raise SchemaError(detail)
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Leave generated titles out: they repeat the name and cost tokens."""

@@ -6,6 +6,7 @@ that is both argument and result does); otherwise the later one gets a number.
 
 from __future__ import annotations
 
+import builtins
 import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ _BOUNDS = {
     "minItems": "at least {} items",
     "maxItems": "at most {} items",
 }
+
+_TAKEN = {*ALIASES, *dir(builtins), "Any", "Literal", "NotRequired", "TypedDict"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,8 @@ class Shapes:
 
     def _fits(self, name: str, key: bytes, target: JsonSchema, defs: JsonSchema) -> bool:
         """Try to give an object this name; a reference to itself already has it meanwhile."""
+        if name in _TAKEN or keyword.iskeyword(name):
+            return False
         if name in self._names.values() and name not in self._classes:
             return False  # a class of this name is being written further up
         self._names[key] = name
