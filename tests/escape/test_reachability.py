@@ -76,8 +76,9 @@ OPAQUE = (Facade, Tool, ToolCall, TypeView, TypeFunction)
 PROBES = """
     __builtins__ __class__ __closure__ __code__ __dict__ __func__ __getattribute__ __globals__ __loader__
     __self__ __subclasses__ __wrapped__ ag_code ag_frame args builtins codecs cr_await cr_code cr_frame enum
-    f_back f_builtins f_globals func gen gi_code gi_frame keywords mro obj os sys tb_frame throw with_traceback
-""".split()  # noqa: SIM905 (a list of words reads better as words)
+    f_back f_builtins f_globals func gen gi_code gi_frame keywords mro obj os sys tb_frame
+    throw with_traceback
+""".split()  # noqa: SIM905 (words)
 
 LIMITS = GuestLimits(
     wall_s=60.0,

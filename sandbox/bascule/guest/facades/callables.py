@@ -54,7 +54,7 @@ class SingleDispatch:
     def dispatch(self, cls: type) -> Function:
         """Return the implementation for ``cls``."""
         for kind in type.mro(cls):
-            if kind in self._implementations:
+            if kind in self._implementations and kind is not object:
                 return self._implementations[kind]
         # Abstract classes count their virtual subclasses too: Mapping, Number.
         for kind, function in self._implementations.items():
