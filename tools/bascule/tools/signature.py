@@ -7,6 +7,7 @@ script could not be told precisely is refused here, when the tool is defined, an
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import functools
 import inspect
 import os
@@ -107,7 +108,9 @@ def _evaluate_hints(function: Callable[..., object], location: str | None) -> di
         return typing.get_type_hints(function, include_extras=True)
     except Exception as error:  # annotations are arbitrary expressions
         missing: str | None = getattr(error, "name", None)
-        texts: dict[str, object] = getattr(inspect.unwrap(function), "__annotations__", {})
+        texts: dict[str, object] = {}
+        with contextlib.suppress(NameError):  # Python 3.14 evaluates annotations here, too
+            texts = getattr(inspect.unwrap(function), "__annotations__", {})
         found = [name for name, text in texts.items() if missing and missing in str(text)]
         where = f" of {found[0]}" if found else ""
         raise ToolDefinitionError(
