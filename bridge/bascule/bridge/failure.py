@@ -72,7 +72,8 @@ class LimitReached(Exception):
 
 def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int) -> CallFailed:
     """Return what an exception of a tool means for the call that raised it."""
-    _log.warning("run %s call %d: tool %s raised", run_id, seq, tool.name, exc_info=error)
+    level = logging.ERROR if isinstance(error, _BUGS) else logging.INFO
+    _log.log(level, "run %s call %d: tool %s raised", run_id, seq, tool.name, exc_info=error)
     name = catchable_name(error)
     once = tool.effects == "once"
     if isinstance(error, TimeoutError) and once:
@@ -95,13 +96,12 @@ def timed_out(tool: AnyTool) -> CallFailed:
     """Return what it means that the host stopped waiting for a tool that was started."""
     if tool.effects == "once":
         reason = f"it did not end within {tool.timeout_s:g} s"
-        return CallFailed(unknown_outcome(tool, reason, exception="TimeoutError"), "unknown")
+        return CallFailed(unknown_outcome(tool, reason, exception=None), "unknown")
     failure = ToolFailure(
         kind="timeout",
         message=f"{tool.name} did not end within {tool.timeout_s:g} s",
         suggestion="ask for less in one call, or try once more",
         retryable=True,
-        exception="TimeoutError",
     )
     return CallFailed(failure, "failed")
 

@@ -28,7 +28,6 @@ def find_tool(registry: Registry, call: Call) -> AnyTool:
         kind="unknown_tool",
         message=f"there is no tool named {call.tool[:100]!r}",
         suggestion=suggestion,
-        exception="NameError",
     )
     raise CallFailed(failure, "not_started")
 
@@ -43,7 +42,7 @@ def validate_arguments(tool: AnyTool, call: Call) -> Arguments:
     try:
         return tool.validate(call.args)
     except ArgumentsInvalid as error:
-        failure = ToolFailure(kind="invalid_arguments", message=error.for_script(), exception="ValueError")
+        failure = ToolFailure(kind="invalid_arguments", message=error.for_script())
         raise CallFailed(failure, "not_started") from error
     except ToolDefinitionError as error:
         _log.error("tool %s cannot be called: %s", tool.name, error)

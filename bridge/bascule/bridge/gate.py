@@ -125,7 +125,5 @@ class Gate:
 
 
 def _denied(message: str) -> CallFailed:
-    failure = ToolFailure(
-        kind="denied", message=message, suggestion=_DO_NOT_REPEAT, exception="PermissionError"
-    )
+    failure = ToolFailure(kind="denied", message=message, suggestion=_DO_NOT_REPEAT)
     return CallFailed(failure, "denied")

@@ -34,7 +34,7 @@ class Progress:
         self._console = Console(file=stream, highlight=False, soft_wrap=True) if stream.isatty() else None
 
     def __call__(self, event: Event) -> None:
-        if event.name not in _SIGNS:
+        if event.name not in _SIGNS or (self._console is None and event.name == "call.started"):
             return
         ended = event.name not in ("call.started", "call.waiting_approval")
         took = f" in {event.duration_s * 1000:.0f} ms" if ended and event.duration_s else ""

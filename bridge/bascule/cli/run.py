@@ -63,11 +63,13 @@ def run(
 
     from bascule.bridge import Executor, Policy
     from bascule.bridge.limits import read_limits
+    from bascule.cli.logs import keep_log_safe
     from bascule.cli.progress import Progress
     from bascule.cli.summary import print_account, print_receipts, print_result
     from bascule.sandbox import WEAKER
     from bascule.tools import load_tools
 
+    keep_log_safe()
     text = _read_script(script)
     executor = Executor(
         load_tools(*tools),

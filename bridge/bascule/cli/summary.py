@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json as json_library
 import sys
-from typing import TextIO
+from typing import Final, TextIO
 
 from bascule.bridge import Result
 from bascule.bridge.display import show, show_block, show_json
 from bascule.bridge.result import describe_error
+
+MAX_ROWS: Final = 20
+"""Receipts shown before the middle ones are counted only; ``--json`` gives all."""
 
 
 def print_result(result: Result, *, json: bool) -> None:
@@ -46,7 +49,11 @@ def print_receipts(result: Result, stream: TextIO) -> None:
     table = Table(title=f"Receipts of {result.run_id}", title_justify="left")
     for column in ("#", "tool", "effects", "arguments", "state", "ms", "bytes"):
         table.add_column(column, justify="right" if column in ("#", "ms", "bytes") else "left")
-    for call in result.calls:
+    for index, call in enumerate(result.calls):
+        if MAX_ROWS // 2 <= index < len(result.calls) - MAX_ROWS // 2:
+            if index == MAX_ROWS // 2:
+                table.add_row("...", f"{len(result.calls) - MAX_ROWS // 2 * 2} more calls")
+            continue
         state = call.state if call.approved_by is None else f"{call.state}, approved by {call.approved_by}"
         if call.error is not None:
             state = f"{state}: {call.error.message}"

@@ -1,7 +1,7 @@
 """Guests written in Python, on the host's own event loop: the other end of the wire for tests of the bridge.
 
-A guest is an async function that is given a `Line`. It can speak well-formed frames or raw bytes, so that honest
-and hostile guests are written alike.
+A guest is an async function that is given a `Line`. It can speak well-formed frames or raw bytes, so that
+honest and hostile guests are written alike.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from bascule.wire import (
     FrameSplitter,
     GuestUsage,
     Hello,
+    Note,
     Output,
     Sleep,
     Start,
@@ -71,6 +72,10 @@ class Line:
         made = tuple(Activation(commands=tuple(commands)) for commands in activations)
         self.send(Act(activations=made, blocked=blocked))
 
+    def act_for(self, done: Done) -> None:
+        """Answer a Done with nothing to say."""
+        self.send(Act(activations=tuple(Activation() for _ in done.deliveries)))
+
     async def done(self) -> Done:
         """Return the host's next Done."""
         frame = await self.receive()
@@ -82,19 +87,17 @@ class Line:
         self.last_seq += 1
         return Call(seq=self.last_seq, tool=tool, args=args, line=self.last_seq)
 
-    def finish(self, value: Any = None, *commands: Command, **fields: Any) -> None:
+    def finish(self, value: Any = None, *commands: Command, notes: tuple[Note, ...] = ()) -> None:
         """Finish well."""
         activations = (Activation(commands=commands),) if commands else ()
         self.send(
             Finish(
-                **{
-                    "status": "ok",
-                    "activations": activations,
-                    "value": value,
-                    "value_source": "return",
-                    "usage": USAGE,
-                    **fields,
-                }
+                status="ok",
+                activations=activations,
+                value=value,
+                value_source="return",
+                notes=notes,
+                usage=USAGE,
             )
         )
 
@@ -186,7 +189,7 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> Guest:
                     bytes(delivery.value).decode() if failure is None else [failure.kind, failure.message]
                 )
             if len(outcomes) < len(wanted):
-                line.act(*([] for _ in done.deliveries))
+                line.act_for(done)
         line.finish(outcomes)
 
     return guest

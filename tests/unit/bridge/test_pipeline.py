@@ -346,6 +346,7 @@ async def test_no_more_calls_run_at_once_than_the_limit_says() -> None:
         await asyncio.sleep(0)
         inside -= 1
 
-    result = await run(calls(*[("count", {})] * 10), count, limits=Limits(in_flight=3))
+    wanted: tuple[str, dict[str, Any]] = ("count", {})
+    result = await run(calls(*[wanted] * 10), count, limits=Limits(in_flight=3))
     assert result.status == "ok"
     assert most == 3

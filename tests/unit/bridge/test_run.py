@@ -79,7 +79,7 @@ async def test_every_delivery_is_answered_by_one_activation_and_time_never_goes_
             seen += [delivery.seq for delivery in done.deliveries]
             times += [delivery.now for delivery in done.deliveries]
             if len(seen) < 3:
-                line.act(*([] for _ in done.deliveries))
+                line.act_for(done)
         assert times == sorted(times)
         line.finish(sorted(seen))
 
@@ -181,7 +181,7 @@ async def test_errors_of_the_guest_are_bounded_and_what_happened_is_listed() -> 
         line.act([line.call("send")])
         await line.done()
         error = ScriptError(kind="uncaught_exception", message="m" * 9000, exception="ValueError", line=2)
-        line.finish(status="failed", value=None, value_source="none", errors=(error,) * 60)
+        line.send(Finish(status="failed", activations=(), errors=(error,) * 60, usage=USAGE))
 
     @tool(effects="once")
     async def send() -> None:
@@ -247,11 +247,12 @@ def test_the_blocking_twin_works_from_several_threads() -> None:
         line.finish(start.script)
 
     values: list[object] = []
+
+    def append_value(script: str) -> None:
+        values.append(executor.run_sync(script).value)
+
     with Executor([echo], backend=GuestBackend(guest)) as executor:
-        threads = [
-            threading.Thread(target=lambda text=str(number): values.append(executor.run_sync(text).value))
-            for number in range(3)
-        ]
+        threads = [threading.Thread(target=append_value, args=(str(number),)) for number in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -520,7 +521,7 @@ async def test_a_silent_guest_is_given_up_at_the_start_limit() -> None:
     async def guest(line: Line) -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(HandshakeError, match="said nothing within 0.1 s"):
+    with pytest.raises(HandshakeError, match=r"said nothing within 0\.1 s"):
         await run(guest, limits=Limits(start_s=0.1))
 
 
