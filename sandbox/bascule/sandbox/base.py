@@ -95,7 +95,7 @@ def make_base(engine: Engine, source: str) -> BaseImage:
         raise SandboxError("image_build_failed", f"base {source}: {error}") from error
     identity = hashlib.sha256(made.tar).hexdigest()
     stage = f"bascule-stage:{identity[:12]}"
-    _import(engine, made.tar, stage, {})
+    _import(engine, made.tar, stage, {IMAGE_LABEL: "stage"})
     try:
         compiled = rootfs.filter_rootfs(
             run_and_export(engine, stage, _compile_command(_library(made.python, made.tar))), compiled=True

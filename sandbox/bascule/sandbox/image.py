@@ -165,27 +165,36 @@ def inspect_contents(tag: str, *, docker_host: str | None = None) -> ImageConten
 
 
 def remove_images(*, docker_host: str | None = None, keep: str | None = None) -> list[str]:
-    """Remove our images, all or all but one tag and its base; return the names removed."""
+    """Remove our images, all or all but one tag and its base; return the names removed.
+
+    Waits for a build under way. What a killed build left goes too; an image that a container uses stays.
+    """
     engine = Engine(docker_host=docker_host, timeout_s=BUILD_TIMEOUT_S)
-    removed: list[str] = []
     try:
-        kept = _kept_tags(engine, keep)
-        images = engine.call_now(engine.api.images, filters={"label": IMAGE_LABEL})
-        for image in images:
-            names = [str(tag) for tag in image.get("RepoTags") or [image["Id"]]]
-            for name in names:
-                if name in kept:
-                    continue
-                try:
-                    engine.call_now(engine.api.remove_image, name, force=False)
-                except SandboxError as error:
-                    if error.code not in ("engine_failed", "image_missing"):
-                        raise
-                    continue  # still used by a container, or a parent that goes with its child
-                removed.append(name)
+        with locked("image"):
+            stages = {"label": f"{IMAGE_LABEL}=stage"}
+            for container in engine.call_now(engine.api.containers, all=True, filters=stages):
+                engine.call_now(engine.api.remove_container, str(container["Id"]), force=True, v=True)
+            kept = _kept_tags(engine, keep)
+            images = engine.call_now(engine.api.images, filters={"label": IMAGE_LABEL})
+            names = [name for image in images for name in _names(image) if name not in kept]
+            return [name for name in names if _is_removed(engine, name)]
     finally:
         engine.close()
-    return removed
+
+
+def _names(image: dict[str, Any]) -> list[str]:
+    return [str(tag) for tag in image.get("RepoTags") or [image["Id"]]]
+
+
+def _is_removed(engine: Engine, name: str) -> bool:
+    try:
+        engine.call_now(engine.api.remove_image, name, force=False)
+    except SandboxError as error:
+        if error.code in ("engine_failed", "image_missing"):
+            return False  # used by a container, or gone with the image that stood on it
+        raise
+    return True
 
 
 def _kept_tags(engine: Engine, keep: str | None) -> set[str]:

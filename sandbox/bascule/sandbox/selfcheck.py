@@ -69,7 +69,9 @@ class Check:
 async def check_sandbox(backend: Backend, *, limits: SandboxLimits | None = None) -> list[Check]:
     """Run the probe in a fresh sandbox of this backend and return a verdict for every wall.
 
-    A probe that reports nothing gives one failed check per wall with the reason.
+    In process isolation the attempts reach the host: where a folder can be written, a file ``bascule-probe``
+    is made there and removed at once. A probe that reports nothing gives one failed check per wall, with the
+    reason.
 
     Raises:
         SandboxError: the sandbox could not be started.
