@@ -39,6 +39,9 @@ _MEANT: dict[tuple[type, str], str] = {
 }
 
 
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: messages leave the module out
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """Return the known names most like ``name``, best first."""
     candidates = [item for item in known if item != name]
@@ -53,29 +56,36 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return "did you mean " + " or ".join(f"`{item}`" for item in found) + "?" if found else None
 
 
+def hinted(error: AttributeError, hint: str | None) -> AttributeError:
+    """Attach a hint for the report; scripts see the message alone, as plain Python words it."""
+    if hint:
+        error.__dict__["hint"] = hint
+    return error
+
+
 def missing_attribute(value: object, name: str, known: Collection[str]) -> AttributeError:
     """Return the error for a name that ``value`` does not give. It carries no object."""
     if isinstance(value, type):
-        return AttributeError(
-            _with_hint(f"type object {value.__name__!r} has no attribute {name!r}", name, known)
-        )
-    kind = type(value)
+        text = f"type object {shown_name(value)!r} has no attribute {name!r}"
+        return hinted(AttributeError(text), did_you_mean(name, known))
     if isinstance(value, ToolCall):
         return AttributeError(value.missing_await())
     if is_coroutine_like(value):
         return AttributeError(f"a coroutine has no attribute {name!r}: write `await` before the call")
-    text = f"{kind.__name__!r} object has no attribute {name!r}"
-    meant = _MEANT.get((kind, name))
-    if meant:
-        return AttributeError(f"{text}: {meant}")
+    kind = type(value)
+    hint = _MEANT.get((kind, name)) or did_you_mean(name, known)
     if kind is dict:
-        text += f': it is a dict, write ["{name}"]'
-        return AttributeError(_with_hint(text, name, known))
-    if kind is types.NoneType:
-        return AttributeError(f"{text}: the value is None, test for that first")
-    return AttributeError(_with_hint(text, name, known))
+        hint = _MEANT.get((kind, name)) or f'it is a dict: write ["{name}"]'
+    elif kind is types.NoneType:
+        hint = "the value is None: test for that first"
+    return hinted(AttributeError(f"{shown_name(kind)!r} object has no attribute {name!r}"), hint)
 
 
-def _with_hint(text: str, name: str, known: Collection[str]) -> str:
-    hint = did_you_mean(name, known)
-    return f"{text}; {hint}" if hint else text
+def shown_name(kind: type) -> str:
+    """Return the name of a type as CPython's messages write it."""
+    is_static = kind.__module__ in ("datetime", "decimal", "collections", "itertools", "functools", "re")
+    return (
+        f"{kind.__module__}.{kind.__name__}"
+        if is_static and not kind.__flags__ & _HEAP_TYPE
+        else kind.__name__
+    )

@@ -56,6 +56,8 @@ def _async_name(survey: Survey, own: set[str], call: ast.Call) -> str | None:
 
 
 def _check_call(survey: Survey, call: ast.Call, name: str) -> None:
+    if survey.is_caught(call, "TypeError"):
+        return
     use = _use(survey, call)
     if use is None and isinstance(survey.parents.get(call), (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
         use = _use_of_name(survey, call)

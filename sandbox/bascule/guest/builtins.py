@@ -116,11 +116,15 @@ def _attribute_functions(guards: Guards) -> dict[str, Callable[..., object]]:
     def guarded_delattr(value: object, name: str, /) -> None:
         guards.delete(value, name)
 
+    def numbered_id(value: object, /) -> int:
+        return guards.classes.number(value)
+
     functions: dict[str, Callable[..., object]] = {
         "getattr": guarded_getattr,
         "hasattr": guarded_hasattr,
         "setattr": guarded_setattr,
         "delattr": guarded_delattr,
+        "id": numbered_id,
     }
     for name, function in functions.items():
         function.__name__ = function.__qualname__ = name
@@ -137,16 +141,15 @@ def _print(guards: Guards, output: Writer) -> Callable[..., None]:
         file: object = None,
         flush: bool = False,
     ) -> None:
-        if len(values) == 1 and type(values[0]) is str:
-            text = values[0]
-        else:
-            separator = " " if sep is None else _text(sep, "sep")
-            text = separator.join([_shown(value) for value in values])
-        text += "\n" if end is None else _text(end, "end")
+        separator = " " if sep is None else _text(sep, "sep")
+        ending = "\n" if end is None else _text(end, "end")
+        text = separator.join([_shown(value) for value in values]) + ending
         if file is None:
             write(text)
-        else:
-            guards.read(file, "write")(text)
+            return
+        guards.read(file, "write")(text)
+        if flush:
+            guards.read(file, "flush")()
             if flush:
                 guards.read(file, "flush")()
 

@@ -82,6 +82,7 @@ class ScriptClasses:
         self._views: dict[type, TypeView] = {}
         self._order: dict[int, tuple[object, int]] = {}
         self._hashed = 0
+        self._numbers: dict[int, tuple[object, int]] = {}
 
     # ------------------------------------------------------------ class statements
 
@@ -157,6 +158,13 @@ class ScriptClasses:
             self._hashed += 1
             entry = (self._holder(value, key), self._hashed)
             self._order[key] = entry
+        return entry[1]
+
+    def number(self, value: object, /) -> int:
+        """Return what ``id(value)`` gives a script: the number of the object among those asked for."""
+        entry = self._numbers.get(id(value))
+        if entry is None:
+            entry = self._numbers[id(value)] = (value, len(self._numbers) + 1)
         return entry[1]
 
     def _holder(self, value: object, key: int) -> object:

@@ -30,10 +30,14 @@ class _VettedClass(type):
         """Whether the subject is an instance and gives every attribute that the pattern reads."""
         if not isinstance(instance, cls.real):
             return False
-        try:
-            return all(cls.check(instance, name) is instance for name in cls.names)
-        except AttributeError:
-            return False
+        for name in cls.names:
+            try:
+                vetted = cls.check(instance, name)
+            except AttributeError:
+                return False
+            if vetted is not instance:
+                raise AttributeError(f"{name!r} of {type(instance).__name__!r} cannot be read by a pattern")
+        return True
 
 
 class Matcher:
@@ -57,6 +61,8 @@ class Matcher:
             raise TypeError("called match pattern must be a class")
         if not keywords and not positional:
             return cls
+        if keywords and cls in _SELF_MATCHING:
+            raise TypeError(f"a pattern of {cls.__name__} takes no keywords: test the value with `if`")
         arguments: object = getattr(cls, "__match_args__", None) if positional else ()
         if arguments is None and positional == 1 and not keywords and issubclass(cls, _SELF_MATCHING):
             return cls

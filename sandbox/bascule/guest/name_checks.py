@@ -101,7 +101,7 @@ def _check_from(survey: Survey, node: ast.ImportFrom, module: str) -> None:
             continue
         known = MODULES[module]
         hint = did_you_mean(alias.name, known) or f"it has: {', '.join(sorted(known)[:40])}"
-        survey.find(alias, "refused_import", f"`{module}` has no `{alias.name}` here", hint)
+        survey.find(alias, "unknown_import", f"`{module}` has no `{alias.name}` here", hint)
 
 
 def _check_module(survey: Survey, node: ast.AST, name: str) -> bool:

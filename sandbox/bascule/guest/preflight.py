@@ -51,9 +51,13 @@ def check_calls(
 
 
 def ordered(findings: Iterable[ScriptError]) -> list[ScriptError]:
-    """Sort findings by place, keep one for each place and kind, and not more than can be read."""
+    """Sort findings by place, keep one for each place and kind, and not more than can be read.
+
+    What Python itself cannot compile comes first: it decides whether the rest was understood at all.
+    """
     unique: dict[tuple[int, int, str, str], ScriptError] = {}
     for finding in findings:
         message = finding.message if finding.kind == "invalid_arguments" else ""
         unique.setdefault((finding.line or 0, finding.column or 0, finding.kind, message), finding)
-    return [unique[key] for key in sorted(unique, key=lambda key: key[:2])][:MAX_FINDINGS]
+    places = sorted(unique, key=lambda key: (key[2] != "syntax_error", *key[:2]))
+    return [unique[key] for key in places][:MAX_FINDINGS]

@@ -8,10 +8,12 @@ from __future__ import annotations
 import enum
 import functools
 import types
+from typing import cast
 
 from bascule.guest.calls import Tool
 from bascule.guest.classes import ScriptClasses, TypeView
 from bascule.guest.facade import Facade
+from bascule.guest.rules.syntax import READABLE_SPECIALS
 
 _NAMED: frozenset[type] = frozenset(
     {
@@ -36,18 +38,7 @@ class About:
         namespace: the globals of the script.
     """
 
-    NAMES = frozenset(
-        {
-            "__name__",
-            "__qualname__",
-            "__class__",
-            "__doc__",
-            "__dict__",
-            "__members__",
-            "__cause__",
-            "__context__",
-        }
-    )
+    NAMES = READABLE_SPECIALS
 
     def __init__(self, classes: ScriptClasses, namespace: dict[str, object]) -> None:
         self._classes = classes
@@ -68,6 +59,8 @@ class About:
             return self._doc(value)
         elif name == "__dict__":
             answer = self._fields(value)
+        elif name == "__annotations__":
+            answer = self._annotations(value)
         elif name == "__members__":
             answer = dict(value.__members__) if isinstance(value, enum.EnumMeta) else None
         else:
@@ -99,6 +92,12 @@ class About:
             own, value = True, type(value)
         found: object = value.__doc__ if own else None
         return found if type(found) is str else None
+
+    def _annotations(self, value: object) -> dict[str, object] | None:
+        if not isinstance(value, type) or not self._classes.is_known(value):
+            return None
+        found: object = getattr(value, "__annotations__", None)
+        return dict(cast("dict[str, object]", found)) if isinstance(found, dict) else None
 
     def _fields(self, value: object) -> dict[str, object] | None:
         if isinstance(value, type) or not self._classes.is_known(type(value)):

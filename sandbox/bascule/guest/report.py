@@ -11,6 +11,7 @@ import re
 import types
 from typing import Any
 
+from bascule.guest.advice import did_you_mean
 from bascule.guest.errors import ToolError
 from bascule.guest.formatting import without_addresses
 from bascule.guest.position import SCRIPT_FILE
@@ -22,6 +23,7 @@ _MAX_TEXT_CHARACTERS = 1_200
 _MAX_SEARCHED_CHARACTERS = 20_000
 _MAX_FRAMES = 10_000
 _MAX_KEYS = 30
+_MAX_CANDIDATES = 500
 _PATH = re.compile(r"(?:/[\w.+-]+){2,}\.py")
 
 
@@ -97,39 +99,80 @@ def _plain(error: BaseException, name: str) -> str | None:
 
 def _suggestion(error: BaseException, text: str) -> str | None:
     if isinstance(error, KeyError):
-        return "look at the keys first (`print(data.keys())`), or use `.get(key)`"
+        return _for_key(error)
     if isinstance(error, NameError):
-        return _for_name(text)
+        return _for_name(error)
     if isinstance(error, AttributeError):
-        return _for_attribute(text)
+        return _for_attribute(error)
     if isinstance(error, TypeError):
         return _for_type(text)
     if isinstance(error, IndexError):
         return "test the length first: the list may be empty"
-    if isinstance(error, ModuleNotFoundError | ImportError):
-        return None
     if isinstance(error, AssertionError) and not text:
         return 'give assert a message: `assert condition, "what went wrong"`'
     return None
 
 
-def _for_name(text: str) -> str | None:
-    match = re.search(r"name '(\w+)'", text)
-    if match is None:
+def _innermost(error: BaseException) -> types.FrameType | None:
+    """Return the last frame of the script that the error passed."""
+    found: types.FrameType | None = None
+    traceback = error.__traceback__
+    for _ in range(_MAX_FRAMES):
+        if traceback is None:
+            break
+        if traceback.tb_frame.f_code.co_filename == SCRIPT_FILE:
+            found = traceback.tb_frame
+        traceback = traceback.tb_next
+    return found
+
+
+def _for_key(error: KeyError) -> str | None:
+    """Name the keys of the dict that most likely missed the key: one in the variables of the line's frame."""
+    key: object = error.args[0] if error.args else None
+    frame = _innermost(error)
+    if type(key) is not str or frame is None:
+        return "look at the keys first, or use `.get(key)`"
+    names = set(frame.f_code.co_names) | set(frame.f_code.co_varnames)
+    variables = {**{name: frame.f_globals.get(name) for name in names}, **frame.f_locals}
+    dicts = [value for value in variables.values() if type(value) is dict and value]
+    for keys in ([item for item in value if type(item) is str] for value in dicts):
+        hint = did_you_mean(key, keys[:_MAX_CANDIDATES])
+        if hint:
+            return hint
+    if len(dicts) == 1:
+        shown = ", ".join(repr(item)[:60] for item in list(dicts[0])[:_MAX_KEYS] if type(item) in (str, int))
+        return f"its keys are: {shown}" if shown else None
+    return "look at the keys first, or use `.get(key)`"
+
+
+def _for_name(error: NameError) -> str | None:
+    name: object = error.name
+    if type(name) is not str:
         return None
-    name = match.group(1)
+    if isinstance(error, UnboundLocalError):
+        return f"`{name}` is assigned later in this function: assign it first, or write `global {name}`"
     if name in MODULES:
         return f"add `import {name}` at the top"
-    return "assign it on every path before it is used"
+    frame = _innermost(error)
+    known = [] if frame is None else [*frame.f_locals, *frame.f_globals]
+    hint = did_you_mean(name, [item for item in known if item.isidentifier()][:_MAX_CANDIDATES])
+    return hint or "assign it on every path before it is used"
 
 
-def _for_attribute(text: str) -> str | None:
-    match = re.match(r"'dict' object has no attribute '(\w+)'", text)
-    if match:
-        return f'write data["{match.group(1)}"]'
-    if text.startswith("'NoneType' object"):
-        return "test for None first"
-    return None
+def _for_attribute(error: AttributeError) -> str | None:
+    hint: object = error.__dict__.get("hint")
+    if type(hint) is str:
+        return hint
+    name: object = error.name
+    if type(name) is not str or error.obj is None:
+        return None
+    kind = error.obj if isinstance(error.obj, type) else type(error.obj)
+    if kind.__module__ != "__main__":
+        return None
+    known = {item for base in kind.__mro__ if base.__module__ == "__main__" for item in base.__dict__}
+    fields: object = getattr(error.obj, "__dict__", None)
+    known |= set(fields) if type(fields) is dict else set()
+    return did_you_mean(name, sorted(item for item in known if not item.startswith("_"))[:_MAX_CANDIDATES])
 
 
 _TYPE_HINTS: tuple[tuple[str, str], ...] = (
@@ -151,6 +194,6 @@ _TYPE_HINTS: tuple[tuple[str, str], ...] = (
 
 
 def _for_type(text: str) -> str | None:
-    if "write `await" in text:
+    if "write `await" in text or "ToolCall" in text:
         return "write `await` before the call"
     return next((hint for pattern, hint in _TYPE_HINTS if re.search(pattern, text)), None)

@@ -13,6 +13,22 @@ from bascule.wire import ScriptError
 MAX_MESSAGE_CHARACTERS = 2_000
 _MAX_LINE_CHARACTERS = 160
 
+RAISES: dict[str, str] = {
+    "syntax_error": "SyntaxError",
+    "refused_syntax": "SyntaxError",
+    "refused_name": "NameError",
+    "unknown_name": "NameError",
+    "unknown_tool": "NameError",
+    "refused_import": "ModuleNotFoundError",
+    "unknown_import": "ImportError",
+    "refused_attribute": "AttributeError",
+    "invalid_arguments": "TypeError",
+    "missing_await": "TypeError",
+    "needless_await": "TypeError",
+    "unknown_field": "KeyError",
+}
+"""Kinds of findings to the exception that plain Python would have met the mistake with."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
@@ -57,11 +73,14 @@ class Source:
         exception: str | None = None,
         suggestion: str | None = None,
     ) -> ScriptError:
-        """Build the error for a position in the submitted text."""
+        """Build the error for a position in the submitted text.
+
+        ``exception`` is the class of what was raised; for findings, of what Python would have raised.
+        """
         return ScriptError(
             kind=kind,
             message=bounded(message),
-            exception=exception,
+            exception=exception or RAISES.get(kind),
             line=line,
             column=column,
             source=self.picture(line, column) if line is not None else None,

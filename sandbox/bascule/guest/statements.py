@@ -7,7 +7,7 @@ import ast
 
 from bascule.guest import hidden
 from bascule.guest.expressions import ExpressionRules
-from bascule.guest.rules.syntax import CLASS_VARIABLES
+from bascule.guest.rules.syntax import CLASS_VARIABLES, attribute_problem
 from bascule.guest.walker import Visited
 
 _FUTURES = frozenset(__future__.all_feature_names) - {"barry_as_FLUFL"}
@@ -134,7 +134,9 @@ class StatementRules(ExpressionRules):
                 node, "relative imports are not available: a script is one file", kind="refused_import"
             )
             return node
-        if node.module == "__future__" and all(alias.name in _FUTURES for alias in node.names):
+        if node.module == "__future__":
+            if not all(alias.name in _FUTURES for alias in node.names):
+                self.refuse(node, "this future feature is not defined", kind="syntax_error")
             return hidden.place(ast.Pass(), node)
         made: list[ast.stmt] = []
         for alias in node.names:
@@ -171,7 +173,11 @@ def _is_data(name: str, value: ast.expr) -> bool:
         return False
     if name == "__hash__":
         return data is None
+    if name == "__doc__":
+        return isinstance(data, str)
     names = (data,) if isinstance(data, str) else data
     if not isinstance(names, (tuple, list, set)):
         return False
-    return all(isinstance(item, str) and item.isidentifier() and not item.startswith("__") for item in names)
+    return all(
+        isinstance(item, str) and item.isidentifier() and not attribute_problem(item) for item in names
+    )

@@ -19,6 +19,17 @@ from bascule.wire import ScriptError, ToolStub
 _CATCH_ALL = frozenset({"Exception", "BaseException"})
 
 
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a node that run: annotations do not."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns"):
+            continue
+        if isinstance(value, ast.AST):
+            yield value
+        elif isinstance(value, list):
+            yield from (item for item in cast("list[object]", value) if isinstance(item, ast.AST))
+
+
 class Survey:
     """One script and its tools, looked at from above.
 
@@ -50,7 +61,7 @@ class Survey:
                 self.binders[name].append(node)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self.loads[node.id].append(node)
-            for child in ast.iter_child_nodes(node):
+            for child in _children(node):
                 # Contexts and operators are shared by all nodes of a tree: they have no one parent.
                 if child._fields or isinstance(child, (ast.stmt, ast.pattern)):
                     self.parents[child] = node
@@ -161,10 +172,12 @@ class Survey:
             current = self.parents.get(current)
 
     def is_caught(self, node: ast.AST, *exceptions: str) -> bool:
-        """Whether a try statement around ``node`` catches one of the exceptions, or all of them."""
+        """Whether a try statement around ``node`` catches one of the exceptions or all, or it never runs."""
         wanted = _CATCH_ALL | set(exceptions)
         inner = node
         for outer in self.ancestors(node):
+            if isinstance(outer, ast.If) and inner in outer.body and _is_type_checking(outer.test):
+                return True
             if isinstance(outer, ast.Try) and inner in outer.body and self._catches(outer, wanted):
                 return True
             if isinstance(outer, ast.With) and inner in outer.body and "suppress" in ast.dump(outer.items[0]):
@@ -180,3 +193,10 @@ class Survey:
             if any(isinstance(part, ast.Name) and part.id in wanted for part in ast.walk(handler.type)):
                 return True
         return False
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    """Whether a test is ``TYPE_CHECKING``, which is never true."""
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )

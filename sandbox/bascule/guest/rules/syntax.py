@@ -191,12 +191,12 @@ SPECIAL_METHODS: frozenset[str] = _words(
 at odd times (``__del__``,
 ``__reduce__`` and kin, ``__await__``, whose yields would reach the loop)."""
 
-CLASS_VARIABLES: frozenset[str] = frozenset({"__slots__", "__match_args__", "__hash__"})
+CLASS_VARIABLES: frozenset[str] = frozenset({"__slots__", "__match_args__", "__hash__", "__doc__"})
 """Special names that a plain assignment directly in a class body may bind: slots and match arguments to
-literal strings, ``__hash__`` to None. All three are read by CPython as data."""
+literal strings, ``__hash__`` to None, ``__doc__`` to text. CPython reads all of them as data."""
 
 READABLE_SPECIALS: frozenset[str] = _words(
-    "__name__ __qualname__ __class__ __doc__ __dict__ __members__ __cause__ __context__"
+    "__name__ __qualname__ __class__ __doc__ __dict__ __annotations__ __members__ __cause__ __context__"
 )
 """Special attributes that are answered by helpers of ours, on load only: the name of a class or function,
 the class as ``type(x)`` gives it, the text of a docstring, a copy of the fields of a script's own object."""
