@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import decimal
+import subprocess
+import sys
 import types
 
 import pytest
 
-from bascule.guest.facade import Facade
+from bascule.guest.facade import Facade, take
 from bascule.guest.facades import class_replacements
 from bascule.guest.rules.modules import MODULES, REFUSED_MODULES, refusal
 from tests.unit.guest.facade_stage import Stage, names_of
@@ -63,6 +65,23 @@ def test_nothing_that_can_be_changed_is_shared_between_runs(name: str) -> None:
     shared = [key for key, value in first.items() if value is second[key]]
     assert [key for key in shared if isinstance(first[key], list | dict | set | bytearray)] == []
     assert [key for key in shared if isinstance(first[key], decimal.Context)] == []
+
+
+def test_no_facade_can_be_made_to_hold_a_module() -> None:
+    import json
+
+    with pytest.raises(TypeError, match=r"json\.codecs is a module"):
+        take(json, ["codecs"])
+
+
+def test_modules_that_are_entirely_ours_leave_the_real_one_unimported() -> None:
+    script = (
+        "import sys; from tests.unit.guest.facade_stage import Stage; stage = Stage()\n"
+        "for name in ('logging', 'traceback', 'secrets', 'asyncio', 'concurrent.futures'): stage[name]\n"
+        "print([name for name in ('logging', 'traceback', 'secrets', 'asyncio') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n", done.stderr
 
 
 def test_a_missing_name_is_answered_with_the_names_there_are() -> None:

@@ -52,6 +52,14 @@ class Liar(dict[str, int]):
         raise AssertionError("the script's __iter__ must not run")
 
 
+class Number(int):
+    pass
+
+
+class Share(float):
+    pass
+
+
 class Text(str):
     def __str__(self) -> str:
         raise AssertionError("the script's __str__ must not run")
@@ -87,6 +95,10 @@ class Text(str):
         (datetime.timedelta(minutes=1), 60.0),
         (decimal.Decimal("1.10"), "1.10"),
         (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (Number(3), 3),
+        (Share(0.5), 0.5),
+        (Slim.__new__(Slim), {"when": None}),
+        (Row.__new__(Row), {"name": None, "tags": None}),
         (Liar(a=1), {"a": 1}),
         (Text("t"), "t"),
     ],
@@ -108,6 +120,14 @@ def _deep() -> Any:
     for _ in range(MAX_DEPTH + 1):
         value = [value]
     return value
+
+
+def _coroutine() -> Any:
+    async def never() -> None: ...
+
+    coroutine: Any = never()
+    coroutine.close()
+    return coroutine
 
 
 class Opaque:
@@ -134,6 +154,8 @@ class Broken:
         ("\ud800", "lone surrogates"),
         (10**5000, "too many digits"),
         ([0] * 200_000, "holds more than"),
+        (types.MappingProxyType({}), r"pass dict\(value\)"),
+        (_coroutine(), "write `await`"),
         (lambda: 0, "a value of type function has no JSON form"),
     ],
     ids=lambda value: type(value).__name__,
@@ -173,6 +195,19 @@ class Pretender:
     @property  # type: ignore[misc]
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return dict
+
+
+def _at_the_end_of_the_stack(value: object) -> Any:
+    try:
+        return _at_the_end_of_the_stack(value)
+    except RecursionError:
+        return render_result(value)
+
+
+def test_a_result_is_rendered_even_where_the_stack_ends() -> None:
+    plain, notes = _at_the_end_of_the_stack(_deep())
+    assert isinstance(plain, str | list)
+    assert notes
 
 
 def test_a_class_cannot_pretend_to_be_another() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import random
 import uuid
+from _operator import _compare_digest as compare_digest
 
 from bascule.guest.facade import FacadeContext, Members, Rows
 from bascule.guest.rules.attributes import ATTRIBUTES, NOTHING, names
@@ -70,6 +71,7 @@ def secrets_module(context: FacadeContext) -> Members:
     return {
         "SystemRandom": own,
         "choice": shared.choice,
+        "compare_digest": compare_digest,
         "randbelow": randbelow,
         "randbits": shared.getrandbits,
         "token_bytes": token_bytes,

@@ -93,8 +93,8 @@ class Modules(MutableMapping[str, Facade]):
             builder: Builder = getattr(importlib.import_module(f"{_PACKAGE}.{module_name}"), function)
             own = builder(self._context)
         inner = {key.removeprefix(f"{name}."): key for key in MODULES if key.startswith(f"{name}.")}
-        real = importlib.import_module(name)
-        members = take(real, MODULES[name] - own.keys() - inner.keys()) | own
+        native = MODULES[name] - own.keys() - inner.keys()
+        members = own | (take(importlib.import_module(name), native) if native else {})
         members |= {short: self[full] for short, full in inner.items()}
         if name in LATE:
             self._context.guards.admit(LATE[name]())

@@ -35,7 +35,7 @@ import time
 import types
 import typing
 import uuid
-from collections.abc import AsyncGenerator
+from typing import Any, cast
 
 from bascule.guest.errors import SCRIPT_ERRORS
 
@@ -273,10 +273,6 @@ _IO = names(
 _MEMBER = names("name value")  # of Enum classes that are not the script's own
 
 
-async def _nothing() -> AsyncGenerator[None]:
-    yield
-
-
 ATTRIBUTES: dict[type, Row] = {
     object: NOTHING,
     type: NOTHING,  # class objects go by CLASS_ATTRIBUTES
@@ -417,7 +413,7 @@ ATTRIBUTES: dict[type, Row] = {
     io.StringIO: _IO | names("getvalue"),
     io.BytesIO: _IO | names("getvalue"),
     # ------------------------------------------------------------ contextlib
-    type(contextlib.asynccontextmanager(_nothing)()): NOTHING,
+    type(contextlib.asynccontextmanager(cast(Any, lambda: None))()): NOTHING,
     contextlib.suppress: NOTHING,
     contextlib.nullcontext: NOTHING,
     contextlib.ExitStack: names("callback close enter_context pop_all push"),
