@@ -140,11 +140,20 @@ _BUILT_IN = frozenset(
 they would change the flow of a script instead of failing a call."""
 
 
+_RAISED_BY_TOOLS = frozenset({"failed", "timeout", "unavailable"})
+"""Kinds of failures that a tool itself reports by raising; they keep the name it raised."""
+
+
 @cache
 def _flavoured(kind: str, name: str) -> type[ToolError]:
     base = _BY_KIND.get(kind, ToolError)
     builtin: type[Exception] = getattr(builtins, name)
-    bases = (base,) if issubclass(base, builtin) else (base, builtin)
+    inherits = issubclass(base, builtin)
+    if kind not in _RAISED_BY_TOOLS:
+        name = base.__name__
+        if inherits:
+            return base
+    bases = (base,) if inherits else (base, builtin)
     return type(name, bases, {"__module__": "builtins", "__doc__": builtin.__doc__})
 
 

@@ -47,6 +47,7 @@ class Run:
     def __init__(self, start: Start, host: Host, end: Callable[[Finish], NoReturn]) -> None:
         self.start = start
         self.compiled: CompiledScript | None = None
+        self._last: Finish | None = None
         self._host = host
         self._end = end
         limits = start.limits
@@ -83,7 +84,10 @@ class Run:
         suggestion: str | None = None,
     ) -> NoReturn:
         """End the run at once, without unwinding the script."""
-        self._end(self.finish(status, errors=(self._error(kind, message, line, suggestion),)))
+        if self._last is None:
+            self._last = self.finish(status, errors=(self._error(kind, message, line, suggestion),))
+            self.loop.closed = True
+        self._end(self._last)
 
     def time_is_up(
         self, kind: Literal["wall_limit", "cpu_limit"], limit_s: float, frame: FrameType | None

@@ -7,6 +7,7 @@ exception, a limit. Limits end the run without coming back; see ``ending.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -22,6 +23,9 @@ from bascule.guest.run import Run, ValueSource
 from bascule.guest.tasks import is_awaitable
 from bascule.guest.values import render_result
 from bascule.wire import Finish
+
+Ending = Callable[[], Finish]
+"""Makes the last frame once everything that still belongs to the run is known."""
 
 
 def run_script(run: Run) -> Finish:
@@ -59,17 +63,14 @@ def _execute(run: Run, compiled: CompiledScript, namespace: dict[str, object]) -
         except BaseException as error:
             # Everything that leaves the script ends here, whatever its class: reported, never re-raised.
             failure = error
-        plain, notes = (None, []) if failure is not None else render_result(value)
-        value = None
+        ending = _ended_well(run, source, value) if failure is None else _failed(run, compiled, failure)
+        value = failure = None
         run.loop.closed = True
         leftovers.close()
         if compiled.uses_async:
             # Coroutines that are still held by a name are found when the name goes.
             namespace.clear()
-    run.environment.notes.extend(notes)
-    if failure is not None:
-        return _failed(run, compiled, failure)
-    return run.finish("ok", value=plain, value_source=source)
+    return ending()
 
 
 def _call(run: Run, compiled: CompiledScript, function: Callable[[], Any]) -> tuple[ValueSource, object]:
@@ -84,16 +85,21 @@ async def _main(function: Callable[[], Any]) -> tuple[ValueSource, object]:
     return source, await value if is_awaitable(value) else value
 
 
-def _failed(run: Run, compiled: CompiledScript, failure: BaseException) -> Finish:
+def _ended_well(run: Run, source: ValueSource, value: object) -> Ending:
+    plain, notes = render_result(value)
+    run.environment.notes.extend(notes)
+    return partial(run.finish, "ok", value=plain, value_source=source)
+
+
+def _failed(run: Run, compiled: CompiledScript, failure: BaseException) -> Ending:
     if isinstance(failure, SystemExit) and failure.code in (None, 0):
-        return run.finish("ok")
+        return partial(run.finish, "ok")
     if isinstance(failure, MemoryError):
         line, _ = position(failure, compiled.source)
         failure.__traceback__ = None
-        return run.limit("memory_limit", run.memory_message(line), line)
+        return partial(run.limit, "memory_limit", run.memory_message(line), line)
     described = describe_exception(failure, compiled.source)
     if isinstance(failure, RecursionError):
-        return run.finish(
-            "limit", errors=(replace(described, message=run.recursion_message(described.line)),)
-        )
-    return run.finish("failed", errors=(described,))
+        described = replace(described, message=run.recursion_message(described.line))
+        return partial(run.finish, "limit", errors=(described,))
+    return partial(run.finish, "failed", errors=(described,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import random
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from bascule.guest.ending import RunEnded
+from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.run import Run
 from bascule.guest.script import run_script
 from bascule.wire import (
@@ -45,6 +47,7 @@ Order = Literal["fifo", "lifo", "random"]
 Tools = Mapping[str, Callable[..., Any]]
 
 _HEADER_BYTES = 4
+_ended: list[Run] = []
 _FRAME_BYTES = 1 << 20
 
 
@@ -173,7 +176,8 @@ class MemoryHost:
                 value = _finish_coroutine(value)
         except Exception as error:
             message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-            failure = ToolFailure(kind="failed", message=message, exception=type(error).__name__)
+            known = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "builtins")
+            failure = ToolFailure(kind="failed", message=message, exception=known)
             return Delivery(seq=call.seq, now=self.now, value=msgspec.Raw(b"null"), failure=failure)
         return Delivery(seq=call.seq, now=self.now, value=msgspec.Raw(msgspec.json.encode(value)))
 
@@ -223,6 +227,9 @@ def run(
     start = Start(script=script, tools=tuple(stubs), seed=seed, now=NOW, limits=guest_limits(**limits))
     part = Run(start, host, _end)
     finish = host.take_finish(run_script(part))
+    if part.loop.tasks:
+        # A process would be gone now. Here, letting go of suspended coroutines would run parts of the script.
+        _ended.append(part)
     return Outcome(
         finish=finish,
         output="".join(command.text for command in host.commands if isinstance(command, Output)),
@@ -275,6 +282,17 @@ def stub_of(name: str, function: Callable[..., Any]) -> ToolStub:
         },
         summary=(function.__doc__ or "").partition("\n")[0],
     )
+
+
+def _warn_of_our_own(coroutine: Any) -> None:
+    # What a script that has ended never awaited is no concern of the process that tests it.
+    if coroutine.cr_code.co_filename != SCRIPT_FILE:
+        _warn_unawaited(coroutine)
+
+
+_interpreter_hooks: Any = warnings
+_warn_unawaited: Callable[[Any], None] = _interpreter_hooks._warn_unawaited_coroutine
+_interpreter_hooks._warn_unawaited_coroutine = _warn_of_our_own
 
 
 def _end(finish: Finish) -> Any:

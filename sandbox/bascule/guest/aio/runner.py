@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bascule.guest.ending import RunEnded
 from bascule.guest.futures import CancelledError, Future, current_loop
 from bascule.guest.loop import Loop
 from bascule.guest.pool import call_in_worker
@@ -32,10 +33,15 @@ def run_to_end(loop: Loop, main: object) -> object:
     """Run ``main``, then cancel and finish whatever it left behind."""
     future = main if isinstance(main, Future) else create_task(main)
     try:
-        return loop.run_until_complete(future)
-    finally:
-        if not loop.closed:
-            cancel_rest(loop)
+        result = loop.run_until_complete(future)
+    except RunEnded:
+        # Nothing of the script may run any more.
+        raise
+    except BaseException:
+        cancel_rest(loop)
+        raise
+    cancel_rest(loop)
+    return result
 
 
 def cancel_rest(loop: Loop) -> None:
