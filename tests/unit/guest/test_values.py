@@ -140,26 +140,25 @@ class Broken:
         raise RuntimeError("no repr")
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({"a": [math.nan]}, r"\.a\[0\]: nan has no JSON form"),
-        (math.inf, "inf has no JSON form"),
-        (_endless(), r"\[0\]\.a: contains itself"),
-        (_deep(), "nests deeper than"),
-        (b"x", "bytes have no JSON form"),
-        ((n for n in [1]), r"write list\("),
-        (map(str, ()), r"write list\("),
-        (Opaque(), "a value of type Opaque has no JSON form"),
-        ("\ud800", "lone surrogates"),
-        (10**5000, "too many digits"),
-        ([0] * 200_000, "holds more than"),
-        (types.MappingProxyType({}), r"pass dict\(value\)"),
-        (_coroutine(), "write `await`"),
-        (lambda: 0, "a value of type function has no JSON form"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
+_WITHOUT_PLAIN_FORM: list[tuple[object, str]] = [
+    ({"a": [math.nan]}, r"\.a\[0\]: nan has no JSON form"),
+    (math.inf, "inf has no JSON form"),
+    (_endless(), r"\[0\]\.a: contains itself"),
+    (_deep(), "nests deeper than"),
+    (b"x", "bytes have no JSON form"),
+    ((n for n in [1]), r"write list\("),
+    (map(str, ()), r"write list\("),
+    (Opaque(), "a value of type Opaque has no JSON form"),
+    ("\ud800", "lone surrogates"),
+    (10**5000, "too many digits"),
+    ([0] * 200_000, "holds more than"),
+    (types.MappingProxyType({}), r"pass dict\(value\)"),
+    (_coroutine(), "write `await`"),
+    (lambda: 0, "a value of type function has no JSON form"),
+]
+
+
+@pytest.mark.parametrize(("value", "message"), _WITHOUT_PLAIN_FORM, ids=lambda value: type(value).__name__)
 def test_what_has_no_plain_form_is_refused_as_an_argument_and_replaced_in_a_result(
     value: object, message: str
 ) -> None:

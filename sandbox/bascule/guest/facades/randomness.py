@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import random
 import uuid
-from _operator import _compare_digest as compare_digest
+from _operator import _compare_digest as compare_digest  # pyright: ignore[reportPrivateUsage]
 
 from bascule.guest.facade import FacadeContext, Members, Rows
 from bascule.guest.rules.attributes import ATTRIBUTES, NOTHING, names
