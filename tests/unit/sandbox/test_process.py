@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -42,12 +43,17 @@ def is_there(path: str) -> bool:
     return Path(path).exists()
 
 
-def is_running(pid: int) -> bool:
+def ends(pid: int) -> bool:
+    """Wait for the end of a process that was sent SIGKILL; the kernel may take its time."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return state.rpartition(")")[2].split()[0] not in "ZX"
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    ended = bool(poll.poll(20_000))
+    os.close(descriptor)
+    return ended
 
 
 def folders_of_sandboxes() -> set[Path]:
@@ -102,7 +108,7 @@ time.sleep(1000)
     child = int.from_bytes(await sandbox.receive(), "big")
     await sandbox.kill()
     await sandbox.close()
-    assert not is_running(child)
+    assert ends(child)
 
 
 @pytest.mark.anyio
@@ -196,7 +202,7 @@ def test_a_killed_host_takes_its_guest_along_and_its_folder_is_swept(tmp_path: P
     (folder,) = tmp_path.glob("bascule-process-*")
     assert run(SWEEP).stdout.strip() == "1"
     assert not folder.exists()
-    assert not is_running(int(host.stdout))
+    assert ends(int(host.stdout))
 
 
 def test_a_runtime_makes_no_sense_for_a_process() -> None:
