@@ -24,7 +24,7 @@ _UNNAMED: frozenset[type] = frozenset(
 ) | {super, type}
 """Types of the interpreter's own machinery: scripts meet their instances, never the classes."""
 
-_METACLASSES: frozenset[type] = frozenset(
+METACLASSES: frozenset[type] = frozenset(
     {
         type,
         abc.ABCMeta,
@@ -33,6 +33,8 @@ _METACLASSES: frozenset[type] = frozenset(
         type(typing.TypedDict("_Probe", {})),  # type: ignore[operator]
     }
 )
+"""Metaclasses of classes a script can have; the classes hash by identity, no script code runs for it."""
+
 _ALIASES: frozenset[type] = frozenset({types.GenericAlias, type(typing.Generic[typing.AnyStr])})  # type: ignore[index]
 _PLAIN_BASES: frozenset[type] = frozenset({object, abc.ABC, typing.Generic, typing.Protocol})
 """Bases without any public name of their own."""
@@ -122,7 +124,7 @@ class ScriptClasses:
         if not isinstance(cls, type) or not self.is_known(cls) or getattr(cls, "_is_protocol", False):
             return cls
         if _slot(cls, "__repr__") is _OBJECT_REPR:
-            type.__setattr__(cls, "__repr__", _script_repr)
+            type.__setattr__(cls, "__repr__", stable_object_repr)
         if _slot(cls, "__hash__") is _OBJECT_HASH:
             order = self.order
             type.__setattr__(cls, "__hash__", lambda self: order(self))
@@ -138,7 +140,7 @@ class ScriptClasses:
         return True
 
     def _may_be_known(self, cls: type) -> bool:
-        return type(cls) in _METACLASSES and all(
+        return type(cls) in METACLASSES and all(
             base in self._tables.extensible or self.is_known(base) for base in cls.__bases__
         )
 
@@ -199,6 +201,7 @@ def _slot(cls: type, name: str) -> object:
     return getattr(cls, name)
 
 
-def _script_repr(self: object) -> str:
+def stable_object_repr(self: object) -> str:
+    """``object.__repr__`` without the address."""
     cls = type(self)
     return f"<{cls.__module__}.{cls.__qualname__} object>"

@@ -78,7 +78,7 @@ def percent(text: str, values: object) -> str:
 
 
 @lru_cache(maxsize=256)
-def _reads_nothing(template: str) -> bool:
+def reads_nothing(template: str) -> bool:
     """Whether no field of the template reads an attribute or an item, nested specs included."""
     try:
         fields = list(string.Formatter().parse(template))
@@ -87,7 +87,7 @@ def _reads_nothing(template: str) -> bool:
     for _, name, spec, _ in fields:
         if name and ("." in name or "[" in name):
             return False
-        if spec and not _reads_nothing(spec):
+        if spec and not reads_nothing(spec):
             return False
     return True
 
@@ -122,10 +122,10 @@ class SafeFormatter(string.Formatter):
 
     def text_format(self, template: str, /, *args: object, **kwargs: object) -> str:
         """``str.format`` for scripts."""
-        if type(template) is str and _reads_nothing(template):
-            return template.format(
-                *[shown(value) for value in args], **{key: shown(value) for key, value in kwargs.items()}
-            )
+        if type(template) is str and reads_nothing(template):
+            if kwargs:
+                kwargs = {key: shown(value) for key, value in kwargs.items()}
+            return template.format(*map(shown, args), **kwargs)
         return self.vformat(template, args, kwargs)
 
     def text_format_map(self, template: str, mapping: Mapping[str, object], /) -> str:

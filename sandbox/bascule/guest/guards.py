@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from bascule.guest import hidden
 from bascule.guest.advice import missing_attribute
 from bascule.guest.calls import ToolCall
-from bascule.guest.classes import ScriptClasses, TypeView
+from bascule.guest.classes import METACLASSES, ScriptClasses, TypeView, stable_object_repr
 from bascule.guest.errors import ToolError
 from bascule.guest.facade import Facade, Rows
-from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown, stable_repr
+from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown
 from bascule.guest.reading import About
 from bascule.guest.rules.attributes import REPLACED
 from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
@@ -28,6 +29,21 @@ from bascule.guest.tables import Tables, Verdict
 _super_self = super.__dict__["__self__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
 _super_self_class = super.__dict__["__self_class__"].__get__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedNames:
+    """Attribute names for which compiled code reads sets of types.
+
+    Attributes:
+        attributes: names read of objects.
+        classes: names read of what is most likely a class.
+        supers: names read of ``super()`` in methods.
+    """
+
+    attributes: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    supers: frozenset[str] = frozenset()
 
 
 class Guards:
@@ -50,13 +66,14 @@ class Guards:
         self._namespace = namespace
         self._replacements = dict(replacements)
         self._allowed: dict[str, set[type]] = {}
-        self._class_names: set[tuple[type, str]] = set()
+        self._class_names: dict[str, set[type]] = {}
+        self._super_names: dict[str, set[type]] = {}
         self._about = About(self.classes, namespace)
 
     # ------------------------------------------------------------ the helpers of the transformed code
 
-    def globals(self, attribute_names: Iterable[str]) -> dict[str, object]:
-        """Return the hidden globals; ``attribute_names`` are those the code has sets for."""
+    def globals(self, names: GuardedNames) -> dict[str, object]:
+        """Return the hidden globals; ``names`` are those the code has sets for."""
         return {
             hidden.TYPE: type,
             hidden.PLAIN: self.classes.plain,
@@ -64,7 +81,7 @@ class Guards:
             hidden.CHECK: self.check,
             hidden.WRITE: self.check_write,
             hidden.DELETE: self.check_delete,
-            hidden.SUPER: self.read_super,
+            hidden.SUPER: self.check_super,
             hidden.SPECIAL: self.read_special,
             hidden.ABOUT: self._about.read,
             hidden.CLASS: self.classes.register,
@@ -74,7 +91,10 @@ class Guards:
             hidden.EXCEPTION: Exception,
             hidden.SHOWN: shown,
             hidden.PERCENT: percent,
-            **{hidden.allowed_set(name): self._allowed_types(name) for name in attribute_names},
+            hidden.METACLASSES: METACLASSES,
+            **{hidden.allowed_set(name): self._allowed_types(name) for name in names.attributes},
+            **{hidden.class_set(name): self._class_names.setdefault(name, set()) for name in names.classes},
+            **{hidden.super_set(name): self._super_names.setdefault(name, set()) for name in names.supers},
         }
 
     def _allowed_types(self, name: str) -> set[type]:
@@ -186,7 +206,8 @@ class Guards:
         return "absent", object
 
     def _check_class(self, cls: type, name: str) -> object:
-        if (cls, name) in self._class_names:
+        given = self._class_names.setdefault(name, set())
+        if cls in given:
             return cls
         row = self.tables.classes.get(cls)
         verdict: Verdict
@@ -202,7 +223,7 @@ class Guards:
         else:
             verdict = "refused"
         if verdict == "given":
-            self._class_names.add((cls, name))
+            given.add(cls)
             return cls
         if verdict == "replaced":
             return _Shim(name, self._replacement(owner, name, None))
@@ -270,26 +291,48 @@ class Guards:
 
     # ------------------------------------------------------------ super and special methods
 
-    def read_super(self, bound: super, name: str) -> object:
-        """Return ``super().name``."""
+    def check_super(self, bound: super, name: str) -> object:
+        """Return the object to read ``super().name`` from.
+
+        Raises:
+            AttributeError: what comes next in the order of classes does not give the name.
+        """
         self_class: type = _super_self_class(bound)
-        order = self_class.__mro__
-        rest = order[order.index(_super_class(bound)) + 1 :]
         value: object = _super_self(bound)
-        verdict, owner = self._by_order(rest, name, of_class=isinstance(value, type))
-        if name in SPECIAL_METHODS and verdict == "refused":
-            if owner is object and name == "__repr__":
-                return lambda: stable_repr(value)
-            if owner is object and name == "__hash__":
-                return lambda: self.classes.order(value)
-            verdict = (
-                "given" if owner in self.tables.extensible or owner in self.tables.instances else verdict
-            )
+        of_class = isinstance(value, type)
+        order = self_class.__mro__
+        verdict, owner = self._of_super(
+            order[order.index(_super_class(bound)) + 1 :], name, of_class=of_class
+        )
+        if verdict == "given":
+            if not of_class and self._is_super_safe(order, name):
+                self._super_names.setdefault(name, set()).add(self_class)
+            return bound
         if verdict == "replaced":
-            return self._replacement(owner, name, None if isinstance(value, type) else value)
-        if verdict == "refused":
-            raise AttributeError(f"super() does not give {name!r} of {owner.__name__!r} to scripts")
-        return getattr(bound, name)
+            if owner is object:
+                stand_in = self.classes.order if name == "__hash__" else stable_object_repr
+                return _Shim(name, lambda: stand_in(value))
+            return _Shim(name, self._replacement(owner, name, None if of_class else value))
+        raise AttributeError(f"super() does not give {name!r} of {owner.__name__!r} to scripts")
+
+    def _of_super(self, order: Iterable[type], name: str, *, of_class: bool) -> tuple[Verdict, type]:
+        verdict, owner = self._by_order(order, name, of_class=of_class)
+        if verdict == "absent":
+            return "given", owner
+        if verdict == "refused" and name in SPECIAL_METHODS:
+            if owner is object and name in ("__repr__", "__hash__"):
+                return "replaced", owner
+            if owner in self.tables.extensible or owner in self.tables.instances:
+                return "given", owner
+        return verdict, owner
+
+    def _is_super_safe(self, order: tuple[type, ...], name: str) -> bool:
+        """Whether every class in the order that defines the name may give it, wherever super() starts."""
+        return all(
+            self._of_super((owner,), name, of_class=False)[0] == "given"
+            for owner in order
+            if name in owner.__dict__
+        )
 
     def read_special(self, value: object, name: str) -> object:
         """Return ``Class.__init__`` and the like; objects do not give their special methods."""
