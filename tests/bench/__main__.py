@@ -39,9 +39,9 @@ async def measure() -> dict[str, list[float]]:
             samples["hello, fresh container"].append(hello_s := await ours.run_s(boxed, ours.HELLO))
             sequential_s = await ours.run_s(boxed, ours.SEQUENTIAL) - hello_s
             parallel_s = await ours.run_s(boxed, ours.PARALLEL) - hello_s
-            samples["100 calls, one after the other"].append(sequential_s)
+            samples["1,000 calls, one after the other"].append(sequential_s)
             samples["one call"].append(sequential_s / ours.CALLS)
-            samples["100 calls at once"].append(parallel_s)
+            samples["1,000 calls at once"].append(parallel_s)
             samples["100 calls of 50 ms at once"].append(await ours.run_s(boxed, ours.WAITING) - hello_s)
             idle_cpu_s = await ours.guest_cpu_s(forked, ours.HELLO)
             for name, program in PROGRAMS.items():
@@ -59,7 +59,8 @@ def ratios(medians: dict[str, float]) -> dict[str, float]:
     return {
         "cold hello / F_ctr": medians["hello, fresh container"] / medians["F_ctr"],
         "one call / F_echo": medians["one call"] / medians["F_echo"],
-        "100 at once / 100 in turn": medians["100 calls at once"] / medians["100 calls, one after the other"],
+        "1,000 at once / 1,000 in turn": medians["1,000 calls at once"]
+        / medians["1,000 calls, one after the other"],
         "100 at once of 50 ms / 50 ms": medians["100 calls of 50 ms at once"] / ours.WAIT_S,
         "restricted / plain, typical data work": slower[TYPICAL],
         "restricted / plain, geometric mean of CPU programs": math.exp(

@@ -10,7 +10,8 @@ from bascule.bridge import Executor, Limits
 from bascule.sandbox import Backend
 from bascule.tools import tool
 
-CALLS = 100
+CALLS = 1000
+WAITS = 100
 WAIT_S = 0.05
 LIMITS = Limits(wall_s=60, cpu_s=60, calls=10_000)
 
@@ -20,7 +21,7 @@ PARALLEL = (
     f"import asyncio\nasync def main():\n    await asyncio.gather(*[noop(n=i) for i in range({CALLS})])\n"
     "asyncio.run(main())\n"
 )
-WAITING = PARALLEL.replace("noop", "slow")
+WAITING = PARALLEL.replace("noop", "slow").replace(f"range({CALLS})", f"range({WAITS})")
 
 _TIMED = """
 import sys, time
