@@ -37,6 +37,12 @@ def bascule(*arguments: str, script: str = "", **environment: str) -> subprocess
     )
 
 
+def end(process: subprocess.Popen[Any]) -> None:
+    """End a process that a failed assertion left behind, and close its pipes."""
+    process.kill()
+    process.communicate()
+
+
 def containers_of_process(pid: int) -> list[dict[str, Any]]:
     engine = Engine()
     try:
@@ -96,13 +102,13 @@ def test_an_effect_is_asked_about_on_the_terminal(tmp_path: Path, typed: bytes, 
     script = tmp_path / "script.py"
     script.write_text("send('Dear \u202eAnna')")
     master, slave = os.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "run", str(script), "--tools", TOOLS],
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     try:
-        process = subprocess.Popen(
-            [*COMMAND, "run", str(script), "--tools", TOOLS],
-            stdin=slave,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
         assert process.stderr is not None
         shown = b""
         while b"Approve this call?" not in shown:
@@ -112,6 +118,7 @@ def test_an_effect_is_asked_about_on_the_terminal(tmp_path: Path, typed: bytes, 
         os.write(master, typed)
         out, rest = process.communicate(timeout=DEADLINE_S)
     finally:
+        end(process)
         os.close(master)
         os.close(slave)
     assert process.returncode == status
@@ -131,10 +138,13 @@ def test_an_interrupt_ends_the_run_and_leaves_no_container(
     process = subprocess.Popen(
         [*COMMAND, "run", str(script), "--tools", TOOLS], stderr=subprocess.PIPE, text=True
     )
-    assert process.stderr is not None
-    assert "1 add done" in process.stderr.readline()
-    process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=DEADLINE_S)
+    try:
+        assert process.stderr is not None
+        assert "1 add done" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=DEADLINE_S)
+    finally:
+        end(process)
     assert process.returncode == 130
     assert rest.endswith("bascule: interrupted\n")
     assert "Traceback" not in rest

@@ -115,10 +115,9 @@ async def test_a_host_killed_in_the_middle_leaves_no_container_after_the_next_st
         [sys.executable, "-c", DYING_HOST], stdout=subprocess.PIPE, text=True
     )
     assert host.stdout is not None
-    with host.stdout:
+    with host, host.stdout:
         words = {host.stdout.readline().strip(), host.stdout.readline().strip()}
-    os.kill(host.pid, signal.SIGKILL)
-    host.wait()
+        os.kill(host.pid, signal.SIGKILL)
     run_id = (words - {"inside"}).pop()
     assert run_id.startswith("run-")
     assert len(containers_of(run_id)) == 1
