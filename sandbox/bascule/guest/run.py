@@ -94,10 +94,10 @@ class Run:
     ) -> NoReturn:
         """End the run because it ran too long; ``frame`` is where the main thread is."""
         worker = self.loop.worker
-        if worker is not None and worker.ident is not None:
+        if worker is not None and worker.carrier is not None:
             # There is no public way to the frames of other threads.
             frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
-            frame = frames.get(worker.ident, frame)
+            frame = frames.get(worker.carrier.ident, frame)
         line = script_line(frame)
         what = "of CPU time " if kind == "cpu_limit" else ""
         self.stop(
