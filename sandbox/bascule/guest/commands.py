@@ -130,11 +130,21 @@ class Commands:
         """Take text out of the way of a Finish when it is more than that could carry beside its value."""
         if self._output.waiting:
             self._collect_output()
+        if sum(size for command, size in self._queue if isinstance(command, Printed)) <= _PIECE_CHARACTERS:
+            return []
+        # What closed activations hold was printed before, so it goes first.
+        for activation in reversed(self._closed):
+            for command in reversed(activation.commands):
+                if isinstance(command, Printed):
+                    self._queue.appendleft(self._sized(command.text))
+        self._closed = [
+            Activation(commands=tuple(each for each in activation.commands if not isinstance(each, Printed)))
+            for activation in self._closed
+        ]
+        self._text_bytes = 0
         acts: list[Act] = []
-        while sum(size for command, size in self._queue if isinstance(command, Printed)) > _PIECE_CHARACTERS:
-            act = self._cut_text()
-            if act is not None:
-                acts.append(act)
+        while (act := self._cut_text()) is not None:
+            acts.append(act)
         return acts
 
     def take_activations(self) -> tuple[Activation, ...]:
@@ -166,5 +176,8 @@ class Commands:
     def _collect_output(self) -> None:
         text = self._output.take()
         for start in range(0, len(text), self._piece_characters):
-            piece = text[start : start + self._piece_characters]
-            self._queue.append((Printed(text=piece), len(_encode(piece)) + _ENVELOPE_BYTES))
+            self._queue.append(self._sized(text[start : start + self._piece_characters]))
+
+    @staticmethod
+    def _sized(text: str) -> Sized:
+        return Printed(text=text), len(_encode(text)) + _ENVELOPE_BYTES
