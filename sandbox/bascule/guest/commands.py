@@ -46,8 +46,8 @@ class Commands:
 
     def __init__(self, *, output: Output, frame_bytes: int) -> None:
         self._output = output
-        self._half_bytes = max((frame_bytes - _RESERVE_BYTES) // 2, 2 * _ENVELOPE_BYTES)
-        room = (self._half_bytes - _ENVELOPE_BYTES) // _MAX_JSON_BYTES
+        self._half_bytes = max((frame_bytes - _RESERVE_BYTES) // 2, 4 * _ENVELOPE_BYTES)
+        room = (self._half_bytes - 2 * _ENVELOPE_BYTES) // _MAX_JSON_BYTES
         self._piece_characters = max(min(_PIECE_CHARACTERS, room), 1)
         self._queue: deque[Sized] = deque()
         self._closed: list[Activation] = []
