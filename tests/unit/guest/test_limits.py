@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -159,3 +161,12 @@ def test_a_guest_whose_host_has_gone_leaves_quietly() -> None:
     assert guest.receive() is not None
     exit_code, stderr = guest.close()
     assert (exit_code, stderr) == (0, "")
+
+
+def test_a_warm_guest_has_never_imported_asyncio() -> None:
+    program = (
+        "import sys\nfrom bascule.guest.warmup import warm_up\nwarm_up()\n"
+        "print([name for name in ('asyncio', 'concurrent.futures', 'socket', 'subprocess') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
