@@ -18,13 +18,12 @@ class Bindings:
 
     Attributes:
         anywhere: all of them.
-        modules: names that only ``import`` statements bind: they hold facades or nothing.
         classes: names that only class statements and ``from`` imports bind: most likely classes.
-        shared: names that some function declares nonlocal or global, so that others may change them.
+        shared: names that code outside their own scope may change: declared nonlocal or global somewhere,
+            or bound by a walrus, which may stand in a generator expression.
     """
 
     anywhere: frozenset[str]
-    modules: frozenset[str]
     classes: frozenset[str]
     shared: frozenset[str]
 
@@ -64,14 +63,13 @@ def _bound_by_other(node: ast.AST) -> Iterable[str]:
 
 def survey_bindings(nodes: Iterable[ast.AST]) -> Bindings:
     """Summarise the bindings of all nodes of a script."""
-    modules: set[str] = set()
     classes: set[str] = set()
     others: set[str] = set()
     shared: set[str] = set()
     for node in nodes:
         kind = type(node)
         if kind is ast.Import:
-            modules.update(name for alias in cast(ast.Import, node).names for name in bound_by(alias))
+            others.update(name for alias in cast(ast.Import, node).names for name in bound_by(alias))
         elif kind is ast.ImportFrom:
             classes.update(name for alias in cast(ast.ImportFrom, node).names for name in bound_by(alias))
         elif kind is ast.ClassDef:
@@ -80,13 +78,14 @@ def survey_bindings(nodes: Iterable[ast.AST]) -> Bindings:
             continue
         elif kind is ast.Global or kind is ast.Nonlocal:
             shared.update(bound_by(node))
+        elif kind is ast.NamedExpr:
+            shared.update(bound_by(cast(ast.NamedExpr, node).target))
         else:
             others.update(bound_by(node))
-    anywhere = modules | classes | others | shared
+    anywhere = classes | others | shared
     return Bindings(
         anywhere=frozenset(anywhere),
-        modules=frozenset(modules - classes - others),
-        classes=frozenset(classes - modules - others),
+        classes=frozenset(classes - others),
         shared=frozenset(shared),
     )
 

@@ -99,9 +99,6 @@ class ExpressionRules(Walker):
             self.refuse(node, problem, kind="refused_attribute", suggestion=_ABOUT_HINTS.get(name))
             return node
         receiver = node.value
-        if isinstance(receiver, ast.Name) and receiver.id in self.bindings.modules and name[0] != "_":
-            self.check_bound_name(receiver, receiver.id)
-            return node  # an import statement binds facades, which give their public names to everybody
         kind = literal_type(receiver)
         node.value = self.expression(receiver)
         if kind is not None and name in ATTRIBUTES.get(kind, ()) and (kind, name) not in REPLACED:
@@ -284,9 +281,9 @@ class ExpressionRules(Walker):
         self.scope.iterables += 1
         try:
             node.iter = self.expression(node.iter)
+            node.target = self.expression(node.target)
         finally:
             self.scope.iterables -= 1
-        node.target = self.expression(node.target)
         node.ifs = self.expressions(node.ifs)
         return node
 

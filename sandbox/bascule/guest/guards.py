@@ -170,7 +170,7 @@ class Guards:
             return self._check_class(value, name)
         verdict, owner = self._of_instance(kind, name)
         if verdict == "given":
-            if allowed is not None:
+            if allowed is not None and self._is_lasting(kind, name):
                 allowed.add(kind)
             return value
         if verdict == "replaced":
@@ -205,6 +205,14 @@ class Guards:
                 ), owner
         return "absent", object
 
+    def _is_lasting(self, kind: type, name: str, *, of_class: bool = False) -> bool:
+        """Whether a name stays given: a class may lose one and uncover that of a known type behind it."""
+        return not self.classes.is_known(kind) or all(
+            self._by_order((owner,), name, of_class=of_class)[0] == "given"
+            for owner in kind.__mro__
+            if name in owner.__dict__
+        )
+
     def _check_class(self, cls: type, name: str) -> object:
         given = self._class_names.setdefault(name, set())
         if cls in given:
@@ -223,7 +231,8 @@ class Guards:
         else:
             verdict = "refused"
         if verdict == "given":
-            given.add(cls)
+            if row is not None or self._is_lasting(cls, name, of_class=True):
+                given.add(cls)
             return cls
         if verdict == "replaced":
             return _Shim(name, self._replacement(owner, name, None))

@@ -7,7 +7,7 @@ import ast
 
 from bascule.guest import hidden
 from bascule.guest.expressions import ExpressionRules
-from bascule.guest.rules.syntax import CLASS_VARIABLES, attribute_problem
+from bascule.guest.rules.syntax import CLASS_VARIABLES, SPECIAL_METHODS, attribute_problem
 from bascule.guest.walker import Visited
 
 _FUTURES = frozenset(__future__.all_feature_names) - {"barry_as_FLUFL"}
@@ -28,7 +28,7 @@ class StatementRules(ExpressionRules):
             self.scope.kind == "class"
             and len(node.targets) == 1
             and isinstance(target, ast.Name)
-            and target.id in CLASS_VARIABLES
+            and (target.id in CLASS_VARIABLES or target.id in SPECIAL_METHODS)
             and _is_data(target.id, node.value)
         ):
             return node
@@ -171,8 +171,8 @@ def _is_data(name: str, value: ast.expr) -> bool:
         data: object = ast.literal_eval(value)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return False
-    if name == "__hash__":
-        return data is None
+    if name in SPECIAL_METHODS:
+        return data is None  # the class opts out of what its bases can do
     if name == "__doc__":
         return isinstance(data, str)
     names = (data,) if isinstance(data, str) else data

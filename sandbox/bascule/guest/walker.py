@@ -42,7 +42,7 @@ class Scope:
         kind: what opened it; ``module`` becomes the script function.
         class_name: name of the innermost class around, which mangles private names.
         is_async: whether ``await`` may stand here.
-        iterables: how many comprehension iterables are open; no walrus may stand inside one.
+        iterables: how many iterables and targets of comprehensions are open; no walrus may stand there.
         comprehensions: the open comprehensions, innermost last.
         own: variables that no other code can change while an expression of this scope runs.
         first: first parameter of a method, if nothing binds it again.
