@@ -32,8 +32,8 @@ _AGAIN_S = 0.02
 _LAST_FRAME_S = 5.0
 """Time that sending the last frame may take before faulthandler could end it."""
 
-_OWN_FRAMES = 60
-"""Frames of the guest above and below the script's own."""
+_OWN_FRAMES = 180
+"""Frames of the guest above and below the script's own, ``loop.EXCHANGE_FRAMES`` among them."""
 
 Kind = Literal["wall_limit", "cpu_limit"]
 Stop = Callable[[Kind, float, "FrameType | None"], NoReturn]

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from bascule.guest.tasks import Task
     from bascule.wire import Act, Delivery, Done
 
+EXCHANGE_FRAMES = 120
+"""Depth that one exchange with the host may take: our frames, and a result as deep as one may be."""
+
 
 class Host(Protocol):
     """What the loop needs of the channel."""
@@ -241,6 +244,7 @@ class Loop:
     def _check_open(self) -> None:
         if self.closed:
             raise RuntimeError("the script has ended; nothing can be called any more")
+        check_depth()
 
     # ------------------------------------------------------------ workers
 
@@ -309,6 +313,15 @@ class Loop:
         for carrier in self._idle:
             carrier.abandon()
         self._idle.clear()
+
+
+def check_depth(frames: int = EXCHANGE_FRAMES) -> None:
+    """Raise RecursionError here, where nothing has been sent, rather than in the middle of an exchange.
+
+    An exchange that breaks off would leave host and guest out of step, and the script could catch the error.
+    """
+    if frames:
+        check_depth(frames - 1)
 
 
 def _ignore(_: object) -> None:

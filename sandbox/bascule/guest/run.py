@@ -19,7 +19,7 @@ from bascule.guest.compiler import CompiledScript
 from bascule.guest.environment import Environment
 from bascule.guest.facade import Facade
 from bascule.guest.limits import recursion_of
-from bascule.guest.loop import Host, Loop
+from bascule.guest.loop import Host, Loop, check_depth
 from bascule.guest.output import Output
 from bascule.guest.position import calling_line, script_line
 from bascule.guest.statement_at import statement_at
@@ -165,6 +165,7 @@ class Run:
         return "" if line is None or self.compiled is None else statement_at(self.compiled.tree, line)
 
     def _hand_over(self) -> None:
+        check_depth()
         act = self._commands.take_output()
         if act is not None:
             self._host.hand_over(act)
