@@ -83,7 +83,7 @@ def reads_nothing(template: str) -> bool:
     try:
         fields = list(string.Formatter().parse(template))
     except ValueError:
-        return True  # the real str.format gives the message
+        return False  # how far it would get before it fails is nobody's business
     for _, name, spec, _ in fields:
         if name and ("." in name or "[" in name):
             return False

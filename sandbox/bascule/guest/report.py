@@ -83,7 +83,8 @@ def safe_text(error: BaseException) -> str:
     """Return the exception's text, bounded, without addresses and without paths of this machine."""
     try:
         text = str(error)
-    except Exception as failure:  # the script may have written __str__, and it may do anything
+    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as failure:
+        # The script may have written __str__, and it may do anything.
         text = f"<its text could not be made: {type(failure).__name__}>"
     if type(text) is not str:
         text = str.__str__(text)
@@ -101,7 +102,7 @@ def _suggestion(error: BaseException, text: str) -> str | None:
     if isinstance(error, KeyError):
         return _for_key(error)
     if isinstance(error, NameError):
-        return _for_name(error)
+        return _for_name(error, text)
     if isinstance(error, AttributeError):
         return _for_attribute(error)
     if isinstance(error, TypeError):
@@ -145,12 +146,14 @@ def _for_key(error: KeyError) -> str | None:
     return "look at the keys first, or use `.get(key)`"
 
 
-def _for_name(error: NameError) -> str | None:
+def _for_name(error: NameError, text: str) -> str | None:
     name: object = error.name
+    if isinstance(error, UnboundLocalError):
+        local = re.search(r"'(\w+)'", text)
+        name = local.group(1) if local else "it"
+        return f"`{name}` is assigned later in this function: assign it first, or write `global {name}`"
     if type(name) is not str:
         return None
-    if isinstance(error, UnboundLocalError):
-        return f"`{name}` is assigned later in this function: assign it first, or write `global {name}`"
     if name in MODULES:
         return f"add `import {name}` at the top"
     frame = _innermost(error)

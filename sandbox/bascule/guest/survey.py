@@ -26,6 +26,7 @@ class Survey:
     Attributes:
         tools: stubs by dotted name, without those whose first part the script binds itself.
         roots: names under which tools are reached.
+        given: the same, with those that the script binds itself.
         findings: everything that is certainly wrong.
     """
 
@@ -44,6 +45,7 @@ class Survey:
                 for name in bound_by(node):
                     self.binders[name].append(node)
         self.tools = {stub.name: stub for stub in stubs if stub.name.partition(".")[0] not in self.binders}
+        self.given = {stub.name.partition(".")[0] for stub in stubs}
         self.roots = {name.partition(".")[0] for name in self.tools}
 
     def find(self, node: ast.AST, kind: str, message: str, suggestion: str | None = None) -> None:

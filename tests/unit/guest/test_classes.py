@@ -1,5 +1,7 @@
 """Class statements: what may be inherited, what type() shows, text and hash without addresses."""
 
+
+
 from __future__ import annotations
 
 import pytest

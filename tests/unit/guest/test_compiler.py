@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from bascule.guest.compiler import MAX_SOURCE_BYTES, ScriptRefused, compile_script
@@ -86,10 +88,14 @@ def test_errors_point_to_the_submitted_text(script: str, line: int, column: int)
     ],
 )
 def test_texts_that_exhaust_a_compiler_are_refused_cleanly(text: str) -> None:
-    try:
-        compile_script(text, tool_names=[])
-    except ScriptRefused as error:
-        assert {finding.kind for finding in error.errors} <= {"too_deep", "syntax_error"}
+    kinds: set[str] = set()
+    with contextlib.suppress(ScriptRefused):
+        try:
+            compile_script(text, tool_names=[])
+        except ScriptRefused as error:
+            kinds = {finding.kind for finding in error.errors}
+            raise
+    assert kinds <= {"too_deep", "syntax_error"}
 
 
 def test_a_chain_that_people_write_is_not_too_deep() -> None:

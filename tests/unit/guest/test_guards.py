@@ -1,5 +1,7 @@
 """Objects give what their exact type lists, and nothing else."""
 
+# ruff: noqa: E501  scripts read better unbroken
+
 from __future__ import annotations
 
 import pytest
@@ -213,14 +215,13 @@ def test_an_import_that_never_runs_gives_no_shortcut() -> None:
 def never():
     try:
         import str
-        import math as echo
     except ImportError:
         pass
 try:
     print("ESCAPED:", str.format("{0.__globals__}", never))
 except AttributeError:
     print("refused")
-echo.issue
+echo.tool_name
 """
     outcome = run(script, {"echo": lambda text: text})
     assert outcome.output == "refused\n"

@@ -1,5 +1,7 @@
 """The tables of syntax and names are complete for the running Python, and say what to write instead."""
 
+# ruff: noqa: E501  scripts read better unbroken
+
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,7 @@
 """Which syntax and names pass, and that guards change neither the order nor the number of evaluations."""
 
+# ruff: noqa: E501  scripts read better unbroken
+
 from __future__ import annotations
 
 import pytest
