@@ -8,6 +8,7 @@ then the commands of the stretch go out and deliveries come in, one stretch for 
 from __future__ import annotations
 
 import _thread
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 EXCHANGE_FRAMES = 120
 """Depth that one exchange with the host may take: our frames, and a result as deep as one may be."""
+
+_SHALLOW_FRAMES = 40
+"""Depth up to which there is always room for an exchange, whatever the limit."""
 
 
 class Host(Protocol):
@@ -315,13 +319,21 @@ class Loop:
         self._idle.clear()
 
 
-def check_depth(frames: int = EXCHANGE_FRAMES) -> None:
+def check_depth() -> None:
     """Raise RecursionError here, where nothing has been sent, rather than in the middle of an exchange.
 
     An exchange that breaks off would leave host and guest out of step, and the script could catch the error.
     """
+    try:
+        sys._getframe(_SHALLOW_FRAMES)
+    except ValueError:
+        return
+    _descend(EXCHANGE_FRAMES)
+
+
+def _descend(frames: int) -> None:
     if frames:
-        check_depth(frames - 1)
+        _descend(frames - 1)
 
 
 def _ignore(_: object) -> None:
