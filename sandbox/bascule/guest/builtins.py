@@ -10,7 +10,6 @@ import builtins
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
-from bascule.guest.classes import ScriptClasses, TypeView
 from bascule.guest.formatting import EXACT, StableText, stable_ascii, stable_format, stable_repr
 from bascule.guest.guards import Guards
 from bascule.guest.rules.names import NAMES
@@ -51,7 +50,7 @@ def build_builtins(guards: Guards, output: Writer) -> dict[str, object]:
     }
     made |= {
         "BaseException": Exception,
-        "type": TypeFunction(guards.classes),
+        "type": guards.view(type),
         "print": _print(guards, output),
         "repr": stable_repr,
         "ascii": stable_ascii,
@@ -63,32 +62,6 @@ def build_builtins(guards: Guards, output: Writer) -> dict[str, object]:
         **_attribute_functions(guards),
     }
     return made
-
-
-class TypeFunction:
-    """``type``: with one argument, the class as the script may hold it; in isinstance, all classes."""
-
-    __slots__ = ("_classes",)
-
-    def __init__(self, classes: ScriptClasses) -> None:
-        self._classes = classes
-
-    def __call__(self, *values: object, **keywords: object) -> object:
-        if len(values) != 1 or keywords:
-            raise TypeError("type() takes one argument here: define classes with a class statement")
-        return self._classes.class_of(values[0])
-
-    def __instancecheck__(self, instance: object) -> bool:
-        return isinstance(instance, (type, TypeView))
-
-    def __subclasscheck__(self, subclass: object) -> bool:
-        return subclass is self
-
-    def __getitem__(self, _: object) -> TypeFunction:
-        return self
-
-    def __repr__(self) -> str:
-        return "<class 'type'>"
 
 
 def _attribute_functions(guards: Guards) -> dict[str, Callable[..., object]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType
@@ -190,7 +190,7 @@ def _too_deep(source: Source, node: ast.AST | None) -> ScriptError:
 
 
 @contextmanager
-def _deep_recursion() -> Iterator[None]:
+def _deep_recursion() -> Generator[None]:
     """Let the compiler's walks go as deep as the outline allows; they hold little C stack each."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _RECURSION))

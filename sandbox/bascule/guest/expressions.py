@@ -77,11 +77,14 @@ class ExpressionRules(Walker):
         node.attr = self.mangled(node.attr)
         if isinstance(node.ctx, ast.Load):
             return self._visit_read(node)
+        return self.visit_target(node, hidden.DELETE if isinstance(node.ctx, ast.Del) else hidden.WRITE)
+
+    def visit_target(self, node: ast.Attribute, guard: str) -> ast.Attribute:
+        """Put ``guard`` in front of an attribute that is stored or deleted."""
         if problem := attribute_problem(node.attr):
             self.refuse(node, problem, kind="refused_attribute")
         elif _is_super(node.value):
             self._refuse_super(node)
-        guard = hidden.DELETE if isinstance(node.ctx, ast.Del) else hidden.WRITE
         node.value = self._guarded(self.expression(node.value), node, hidden.PLAIN, guard)
         return node
 

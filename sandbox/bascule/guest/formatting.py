@@ -11,7 +11,7 @@ import datetime
 import decimal
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -24,6 +24,10 @@ EXACT: frozenset[type] = frozenset(
 """Types whose text is made of their data alone."""
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,16}>")
+
+_Split = Callable[[str], tuple[int | str, Iterable[tuple[bool, int | str]]]]
+_split = cast(_Split, _string.formatter_field_name_split)  # pyright: ignore[reportUnknownMemberType]
+"""What string.Formatter itself splits field names with."""
 
 ReadAttribute = Callable[[object, str], object]
 
@@ -106,7 +110,7 @@ class SafeFormatter(string.Formatter):
         self, field_name: str, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> tuple[object, str | int]:
         """Resolve ``name.attribute[item]`` step by step."""
-        first, rest = _string.formatter_field_name_split(field_name)
+        first, rest = _split(field_name)
         value: object = self.get_value(first, args, kwargs)
         for is_attribute, key in rest:
             value = self._read_attribute(value, str(key)) if is_attribute else cast(Any, value)[key]

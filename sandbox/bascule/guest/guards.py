@@ -24,7 +24,7 @@ from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown
 from bascule.guest.reading import About
 from bascule.guest.rules.attributes import REPLACED
 from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
-from bascule.guest.tables import Tables, Verdict
+from bascule.guest.tables import TOOL_ERROR, Tables, Verdict
 
 _super_self = super.__dict__["__self__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
@@ -80,6 +80,7 @@ class Guards:
             hidden.EXACT: EXACT,
             hidden.CHECK: self.check,
             hidden.WRITE: self.check_write,
+            hidden.UPDATE: self.check_update,
             hidden.DELETE: self.check_delete,
             hidden.SUPER: self.check_super,
             hidden.SPECIAL: self.read_special,
@@ -146,6 +147,10 @@ class Guards:
         """Whether the script made this class, by a class statement or through a facade."""
         return self.classes.is_known(cls)
 
+    def view(self, cls: type, /) -> object:
+        """Return a class as the script may hold it: itself, or what stands for it."""
+        return self.classes.view(cls)
+
     def adopt(self, cls: type, /) -> None:
         """Count a class that a facade made for the script among the script's own."""
         self.classes.adopt(cls)
@@ -192,8 +197,8 @@ class Guards:
             # What no class defines is an instance's own, or missing: Python says so itself.
             return ("given" if verdict == "absent" else verdict), owner
         if issubclass(kind, ToolError):
-            return ("given" if name in self.tables.instances.get(ToolError, _TOOL_ERROR) else "refused"), kind
-        return "refused", kind
+            return ("given" if name in TOOL_ERROR else "refused"), kind
+        return "refused", object
 
     def _by_order(self, order: Iterable[type], name: str, *, of_class: bool = False) -> tuple[Verdict, type]:
         for owner in order:
@@ -242,10 +247,7 @@ class Guards:
         """Return what reading a replaced name gives; ``value`` is None when it is read from the class."""
         if owner is str:
             unbound = self.formatter.text_format if name == "format" else self.formatter.text_format_map
-            if value is None:
-                return lambda template, /, *args, **kwargs: unbound(template, *args, **kwargs)
-            bound: Callable[..., object] = _bound(unbound, value)
-            return bound
+            return _free(unbound) if value is None else _bound(unbound, value)
         replacement: Callable[..., object] | None = self._replacements.get((owner, name))
         if replacement is None:
             raise AttributeError(f"{owner.__name__}.{name} is not available")
@@ -286,6 +288,16 @@ class Guards:
         elif kind is types.FunctionType and value.__globals__ is self._namespace:  # type: ignore[attr-defined]
             return value
         raise _read_only(value, name)
+
+    def check_update(self, value: object, name: str) -> object:
+        """Return the object whose ``name`` an augmented assignment reads and sets.
+
+        Raises:
+            AttributeError: scripts may not read it, or not change it.
+        """
+        if self.check(self.check_write(value, name), name) is not value:
+            raise _read_only(value, name)
+        return value
 
     def check_delete(self, value: object, name: str) -> object:
         """Return the object to delete ``name`` from; classes keep what they have.
@@ -356,12 +368,22 @@ class Guards:
         raise AttributeError(f"`{name}` can be read only from a class of yours or one it inherits from")
 
 
-_TOOL_ERROR = frozenset({"args", "kind", "message", "suggestion", "retryable", "add_note"})
-
-
 def _bound(function: Callable[..., object], first: object) -> Callable[..., object]:
     """Bind the first argument in a closure: functools.partial would show what it holds."""
-    return lambda *args, **kwargs: function(first, *args, **kwargs)
+
+    def bound(*args: object, **kwargs: object) -> object:
+        return function(first, *args, **kwargs)
+
+    return bound
+
+
+def _free(function: Callable[..., object]) -> Callable[..., object]:
+    """Hide whose method a function is."""
+
+    def free(*args: object, **kwargs: object) -> object:
+        return function(*args, **kwargs)
+
+    return free
 
 
 class _Shim:

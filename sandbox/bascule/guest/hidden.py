@@ -15,6 +15,7 @@ PLAIN = "<plain>"  # set of script classes whose attributes are all the script's
 EXACT = "<exact>"  # frozenset of types whose text is plain data
 CHECK = "<check>"  # check(object, name) -> what to read `name` from, or AttributeError
 WRITE = "<write>"  # write(object, name) -> object, or AttributeError
+UPDATE = "<update>"  # update(object, name) -> object, or AttributeError: reads, then writes
 DELETE = "<delete>"  # delete(object, name) -> object, or AttributeError
 SUPER = "<super>"  # super(super object, name) -> what to read `name` from, or AttributeError
 SPECIAL = "<special>"  # read a special method from a class

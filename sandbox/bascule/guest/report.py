@@ -132,7 +132,8 @@ def _for_key(error: KeyError) -> str | None:
     key: object = error.args[0] if error.args else None
     if type(key) is not str:
         return "look at the keys first, or use `.get(key)`"
-    dicts = [value for value in _variables(error).values() if type(value) is dict and value]
+    found = _variables(error).values()
+    dicts = [cast("dict[object, object]", value) for value in found if type(value) is dict and value]
     for keys in ([item for item in value if type(item) is str] for value in dicts):
         hint = did_you_mean(key, keys[:_MAX_CANDIDATES])
         if hint:

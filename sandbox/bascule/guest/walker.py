@@ -7,7 +7,7 @@ before any visit method could be reached.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar, cast
@@ -164,7 +164,7 @@ class Walker(RestrictingNodeTransformer):
         return self._scopes[-1]
 
     @contextmanager
-    def inside(self, scope: Scope) -> Iterator[None]:
+    def inside(self, scope: Scope) -> Generator[None]:
         """Walk in a new scope."""
         self._scopes.append(scope)
         try:

@@ -1,7 +1,5 @@
 """Built-in functions of scripts: print, attribute functions, exit, and what C code finds."""
 
-
-
 from __future__ import annotations
 
 import pytest

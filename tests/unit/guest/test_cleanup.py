@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.guest.harness import run
+
+
+def echo(text: Any) -> Any:
+    return text
 
 
 @pytest.mark.parametrize(
@@ -73,6 +79,6 @@ def test_a_forgotten_main_is_called_and_awaited(script: str, value: object, code
 
 
 def test_an_asynchronous_tool_call_that_ends_the_script_is_awaited() -> None:
-    outcome = run("async def f(): pass\necho(text='x')", {"echo": lambda text: text})
+    outcome = run("async def f(): pass\necho(text='x')", {"echo": echo})
     assert outcome.finish.value == "x"
     assert [note.code for note in outcome.finish.notes] == ["await_added"]

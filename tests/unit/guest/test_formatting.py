@@ -1,7 +1,5 @@
 """Text of values: as Python makes it, without addresses, and without reading attributes in C."""
 
-
-
 from __future__ import annotations
 
 import pytest

@@ -4,20 +4,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.guest.harness import Outcome, run
 
 
+def echo(text: Any) -> Any:
+    return text
+
+
 def fails_with(script: str, exception: str) -> Outcome:
-    outcome = run(script, {"echo": lambda text: text})
+    outcome = run(script, {"echo": echo})
     assert outcome.finish.status == "failed", (outcome.finish.status, outcome.finish.errors, outcome.output)
     assert outcome.finish.errors[0].exception == exception, outcome.finish.errors
     return outcome
 
 
 def gives(script: str, value: object) -> None:
-    outcome = run(script, {"echo": lambda text: text})
+    outcome = run(script, {"echo": echo})
     assert outcome.finish.status == "ok", outcome.finish.errors
     assert outcome.finish.value == value
 
@@ -71,7 +77,7 @@ def test_what_is_not_in_the_row_of_the_type_is_not_given(script: str) -> None:
 def test_names_made_at_run_time_meet_the_same_rules(target: str, name: str) -> None:
     prelude = "def f(): pass\nclass C: pass\n"
     got = run(f"{prelude}try:\n    r = getattr({target}, {name})\nexcept AttributeError:\n    r = 'refused'\n"
-              "r = r if type(r) is str else repr(r)\nr", {"echo": lambda text: text})  # fmt: skip
+              "r = r if type(r) is str else repr(r)\nr", {"echo": echo})  # fmt: skip
     assert got.finish.status == "ok", got.finish.errors
     allowed = {"'__class__'": "<class", "'__dict__' + ''": "{}"}
     assert got.finish.value == "refused" or str(got.finish.value).startswith(allowed[name])
@@ -188,9 +194,34 @@ del Mix.format
     fails_with(script, "AttributeError")
 
 
+def test_failures_of_tools_give_their_data_and_can_be_inherited_from() -> None:
+    def broken() -> None:
+        raise KeyError("k")
+
+    script = """
+class Mine(ToolError):
+    def __init__(self, text):
+        super().__init__(text, kind="own")
+        self.extra = 1
+found = []
+for act in (broken, lambda: (_ for _ in ()).throw(Mine("m"))):
+    try:
+        act()
+    except ToolError as e:
+        found.append([e.kind, e.message, e.suggestion, e.retryable, type(e).__name__, isinstance(e, KeyError)])
+found
+"""
+    outcome = run(script, {"broken": broken})
+    assert outcome.finish.value == [
+        ["failed", "k", None, False, "KeyError", True],
+        ["own", "m", None, False, "Mine", False],
+    ], outcome.finish
+
+
 def test_a_decorator_that_takes_a_name_away_uncovers_nothing() -> None:
     script = """
 from dataclasses import dataclass, field
+
 def early(cls):
     for _ in range(3):
         cls("a").format
@@ -223,7 +254,7 @@ except AttributeError:
     print("refused")
 echo.tool_name
 """
-    outcome = run(script, {"echo": lambda text: text})
+    outcome = run(script, {"echo": echo})
     assert outcome.output == "refused\n"
     assert outcome.finish.errors[0].exception == "AttributeError"
 
@@ -251,7 +282,7 @@ except AttributeError as e:
 
 def test_a_pending_call_says_where_its_await_is_missing() -> None:
     outcome = run("async def f():\n    x = echo(text=1)\n    y = [x]\n    return y[0].real\nawait f()",
-                  {"echo": lambda text: text})  # fmt: skip
+                  {"echo": echo})  # fmt: skip
     assert "await echo(...)" in outcome.finish.errors[0].message
 
 

@@ -4,14 +4,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bascule.wire import ScriptError
 from tests.unit.guest.harness import run
 
 
+def echo(text: Any) -> Any:
+    return text
+
+
 def error_of(script: str) -> ScriptError:
-    outcome = run(script, {"echo": lambda text: text})
+    outcome = run(script, {"echo": echo})
     assert outcome.finish.status == "failed", outcome.finish
     (error,) = outcome.finish.errors
     return error
