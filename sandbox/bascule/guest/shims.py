@@ -1,0 +1,38 @@
+"""What stands in for objects and functions where the real ones may not be read: small, opaque, never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def bound_to(function: Callable[..., object], first: object) -> Callable[..., object]:
+    """Bind the first argument in a closure: functools.partial would show what it holds."""
+
+    def bound(*args: object, **kwargs: object) -> object:
+        return function(first, *args, **kwargs)
+
+    return bound
+
+
+def unbound(function: Callable[..., object]) -> Callable[..., object]:
+    """Hide whose method a function is."""
+
+    def free(*args: object, **kwargs: object) -> object:
+        return function(*args, **kwargs)
+
+    return free
+
+
+class Shim:
+    """Carries a safe implementation under the name the code reads next; scripts never hold it."""
+
+    def __init__(self, name: str, implementation: object) -> None:
+        self.__dict__[name] = implementation
+
+
+def annotation(evaluate: Callable[[], object], text: str) -> object:
+    """Evaluate a class-level annotation; what cannot be evaluated yet is its text, as a forward reference."""
+    try:
+        return evaluate()
+    except Exception:  # annotations may name anything: a class defined later, or one that exists nowhere
+        return text
