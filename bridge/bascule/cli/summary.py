@@ -76,7 +76,7 @@ def print_account(result: Result, stream: TextIO) -> None:
     print(
         f"{usage.calls} calls, {usage.result_bytes:,} bytes of results stayed in the script,"
         f" {usage.returned_bytes:,} bytes came back; {usage.wall_s:.2f} s in all,"
-        f" {usage.active_s:.2f} s in the script, peak memory {usage.peak_memory_bytes / 2**20:.0f} MiB",
+        f" {usage.active_s:.2f} s in the script, peak memory {usage.peak_memory_bytes >> 20} MiB",
         file=stream,
     )
 

@@ -202,6 +202,8 @@ def _read_argument(parameter: Parameter, value: JsonValue, defs: JsonSchema) -> 
             return parameter.read(_apply_repairs(value, repairs)), []
         except ValidationError as error:
             errors = error.errors(include_url=False)
+        except Exception as error:  # as above
+            return None, [_unreadable(parameter, value, error)]
     return None, describe_problems(parameter.name, value, errors, parameter.schema, defs)
 
 
