@@ -37,6 +37,9 @@ _ABOUT_HINTS = {
     "__file__": "there is no file system",
 }
 
+_WRITERS = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
+"""Methods of a dict that change it."""
+
 _BUILTIN_CLASSES = frozenset(
     kind.__name__
     for kind in (str, bytes, int, float, dict, list, set, tuple, frozenset, bool, complex, object)
@@ -87,8 +90,25 @@ class ExpressionRules(Walker):
         node.value = self._guarded(self.expression(node.value), node, hidden.PLAIN, guard)
         return node
 
+    def visit_Subscript(self, node: ast.Subscript) -> Visited:
+        """Keep it; ``obj.__dict__`` is a copy, so storing into it would be lost."""
+        if not isinstance(node.ctx, ast.Load):
+            self._check_fields_kept(node.value)
+        return self.node_contents_visit(node)
+
+    def _check_fields_kept(self, node: ast.expr) -> None:
+        if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+            self.refuse(
+                node,
+                "`__dict__` is a copy here and cannot be written to",
+                kind="refused_attribute",
+                suggestion="write `setattr(obj, name, value)`",
+            )
+
     def _visit_read(self, node: ast.Attribute) -> ast.expr:
         name = node.attr
+        if name in _WRITERS:
+            self._check_fields_kept(node.value)
         if _is_super(node.value):
             return self._visit_super(node)
         if name in READABLE_SPECIALS:
