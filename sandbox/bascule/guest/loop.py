@@ -231,17 +231,20 @@ class Loop:
         else:
             future.set_result(decode_value(delivery.value))
 
+    def waiting_line(self) -> int | None:
+        """Return the line at which the first of the unfinished tasks stands, None outside a running loop."""
+        if not self.running:
+            return None
+        lines = (task.line() for task in self.tasks)
+        return next((number for number in lines if number is not None), None)
+
     def _deadlock(self) -> NoReturn:
-        line = calling_line()
-        if self.running:
-            lines = [task.line() for task in self.tasks]
-            line = next((number for number in lines if number is not None), line)
         self._ender.stop(
             status="failed",
             kind="deadlock",
             message="the script waits for something that never happens: no tool call is under way and "
             "nothing is left to run",
-            line=line,
+            line=self.waiting_line() or calling_line(),
             suggestion="Check that something sets the event, puts the item or releases the lock.",
         )
 
