@@ -30,6 +30,9 @@ from bascule.tools import AnyTool, Registry
 TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
 
+APPROVER_THREADS: Final = 128
+"""Threads for a synchronous approver. Their own, so that waiting for people never keeps a tool from running."""
+
 _DEFAULT_LIMITS: Final = Limits()
 
 
@@ -86,6 +89,7 @@ class Executor:
         self._stubs = self._registry.stubs()
         self._events = EventChannel()
         self._workers = Workers(size=TOOL_THREADS)
+        self._approver_workers = Workers(size=APPROVER_THREADS)
         self._resources = Resources()
         self._loop_thread: LoopThread | None = None
         self._closed = False
@@ -128,6 +132,7 @@ class Executor:
         if backend is not None and self._owns_backend:
             await backend.close()
         self._workers.close()
+        self._approver_workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._events.close)
 
     def __enter__(self) -> Self:
@@ -194,5 +199,6 @@ class Executor:
             store=self._store,
             events=self._events,
             workers=self._workers,
+            approver_workers=self._approver_workers,
             resources=self._resources,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from bascule.bridge import ApprovalRequest, Decision, Executor, Limits, Result, 
 from bascule.bridge.approval import Approver
 from bascule.bridge.failure import redact
 from bascule.bridge.verdict import script_line
+from bascule.sandbox import Ending, SandboxError
 from bascule.tools import AnyTool, tool
 from bascule.wire import Cancel, Output, Sleep
 from tests.unit.bridge.guests import Guest, GuestBackend, GuestSandbox, Line, calls
@@ -130,11 +132,11 @@ async def test_arguments_of_calls_that_are_over_are_not_held(monkeypatch: pytest
 async def test_completions_that_wait_can_be_cancelled_without_a_search() -> None:
     async def guest(line: Line) -> None:
         await line.greet()
-        sleeps = range(2, 5000)
-        line.act([Sleep(seq=1, seconds=0.0), *(Sleep(seq=seq, seconds=0.2) for seq in sleeps)])
+        sleeps = range(2, 500)
+        line.act([Sleep(seq=1, seconds=0.0), *(Sleep(seq=seq, seconds=0.4) for seq in sleeps)])
         await line.done()
-        await asyncio.sleep(0.6)  # all of them are ready by now
-        line.act([*(Cancel(seq=seq) for seq in sleeps if seq != 77), Sleep(seq=5000, seconds=0.0)])
+        await asyncio.sleep(1.0)  # all of them are ready by now
+        line.act([*(Cancel(seq=seq) for seq in sleeps if seq != 77), Sleep(seq=500, seconds=0.0)])
         line.finish([delivery.seq for delivery in (await line.done()).deliveries])
 
     assert (await run(guest)).value == [77]
@@ -276,3 +278,42 @@ def test_a_host_without_home_and_folder_can_redact(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("bascule.bridge.failure.Path.home", fails)
     monkeypatch.setattr("bascule.bridge.failure.Path.cwd", gone)
     assert redact(f"{os.path.realpath('/tmp')}/x is full") == "[host path] is full"
+
+
+# ------------------------------------------------------------------ the surroundings
+
+
+async def test_an_engine_that_fails_at_the_end_takes_no_receipts_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def broken(self: GuestSandbox) -> Ending:
+        raise SandboxError("engine_unavailable", "gone")
+
+    monkeypatch.setattr(GuestSandbox, "close", broken)
+    result = await run(calls(("danger", {})), danger)
+    assert result.status == "failed"
+    assert [call.state for call in result.calls] == ["done"]
+    assert result.happened
+
+
+async def test_people_who_are_waited_for_keep_no_tool_from_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bascule.bridge.executor.TOOL_THREADS", 2)
+    monkeypatch.setattr("bascule.bridge.executor.APPROVER_THREADS", 2)
+    answered = threading.Event()
+
+    def person(request: ApprovalRequest) -> Decision:
+        answered.wait(10.0)
+        return Decision(verdict="approve")
+
+    @tool(effects="read")
+    def look() -> str:
+        """Look."""
+        answered.set()
+        return "seen"
+
+    wanted = [("danger", {"text": str(index)}) for index in range(6)]
+    result = await run(calls(*wanted, ("look", {})), danger, look, approver=person)
+    assert [call.state for call in result.calls] == ["done"] * 7
+    assert result.usage.wall_s < 5
