@@ -67,6 +67,10 @@ class FacadeGuards(Protocol):
         """Whether the script made this class, by a class statement or through a facade."""
         ...
 
+    def view(self, cls: type, /) -> object:
+        """Return a class as the script may hold it: itself, or what stands for it."""
+        ...
+
     def adopt(self, cls: type, /) -> None:
         """Count a class that a facade made for the script among the script's own."""
         ...

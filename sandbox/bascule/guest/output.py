@@ -23,6 +23,7 @@ class Output:
 
     __slots__ = (
         "_cap_bytes",
+        "_error_sinks",
         "_hand_over",
         "_overflow",
         "_parts",
@@ -39,6 +40,7 @@ class Output:
         self._overflow = overflow
         self._parts: list[str] = []
         self._sinks: list[Callable[[str], object]] = []
+        self._error_sinks: list[Callable[[str], object]] = []
         self._total_bytes = 0
         self._waiting_bytes = 0
 
@@ -47,6 +49,16 @@ class Output:
         if self._sinks:
             self._sinks[-1](text)
             return len(text)
+        return self._keep(text)
+
+    def write_error(self, text: str) -> int:
+        """Add text meant for stderr: to the same output, but redirected apart from it."""
+        if self._error_sinks:
+            self._error_sinks[-1](text)
+            return len(text)
+        return self._keep(text)
+
+    def _keep(self, text: str) -> int:
         if text.isascii():
             size = len(text)
         else:
@@ -61,13 +73,14 @@ class Output:
         """Do nothing: everything printed is kept in order anyway."""
 
     @contextmanager
-    def redirected(self, sink: Callable[[str], object]) -> Generator[None]:
-        """Send text to ``sink`` instead, until the block ends."""
-        self._sinks.append(sink)
+    def redirected(self, sink: Callable[[str], object], *, errors: bool = False) -> Generator[None]:
+        """Send text, or what is meant for stderr, to ``sink`` instead, until the block ends."""
+        sinks = self._error_sinks if errors else self._sinks
+        sinks.append(sink)
         try:
             yield
         finally:
-            self._sinks.remove(sink)
+            sinks.remove(sink)
 
     def take(self) -> str:
         """Return what was added since the last time."""

@@ -12,6 +12,7 @@ import types
 from typing import Any, cast
 
 from bascule.guest.advice import did_you_mean
+from bascule.guest.ending import Abandoned, RunEnded
 from bascule.guest.errors import ToolError
 from bascule.guest.formatting import without_addresses
 from bascule.guest.position import SCRIPT_FILE
@@ -83,7 +84,9 @@ def safe_text(error: BaseException) -> str:
     """Return the exception's text, bounded, without addresses and without paths of this machine."""
     try:
         text = str(error)
-    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as failure:
+    except (Abandoned, RunEnded):
+        raise
+    except BaseException as failure:
         # The script may have written __str__, and it may do anything.
         text = f"<its text could not be made: {type(failure).__name__}>"
     if type(text) is not str:
