@@ -15,7 +15,8 @@ from bascule.sandbox.image import (
     inspect_contents,
     remove_images,
 )
-from bascule.sandbox.limits import SandboxLimits
+from bascule.sandbox.limits import PoolLimits, SandboxLimits
+from bascule.sandbox.pool import WarmPool
 from bascule.sandbox.process import WEAKER
 from bascule.sandbox.sandbox import Backend, Ending, Sandbox
 
@@ -27,10 +28,12 @@ __all__ = [
     "GuestImage",
     "ImageContents",
     "Isolation",
+    "PoolLimits",
     "Sandbox",
     "SandboxClosed",
     "SandboxError",
     "SandboxLimits",
+    "WarmPool",
     "build_context",
     "build_image",
     "ensure_image",

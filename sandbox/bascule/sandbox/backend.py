@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Literal
 
 from bascule.sandbox.container import ContainerBackend
@@ -44,13 +45,38 @@ def open_backend(
     image = ensure_image(base, docker_host=docker_host, build=build)
     engine = Engine(docker_host=docker_host)
     return ContainerBackend(
-        engine, image=image.tag, image_hash=image.hash, seccomp=seccomp_profile(), runtime=runtime
+        engine,
+        image=image.tag,
+        image_hash=image.hash,
+        seccomp=seccomp_profile(),
+        channel_seccomp=seccomp_profile(channel=True) if may_use_channel(engine, runtime) else None,
+        runtime=runtime,
     )
 
 
-def seccomp_profile() -> str:
-    """Return our profile as the engine wants it: JSON text, without our comments."""
+def may_use_channel(engine: Engine, runtime: str | None) -> bool:
+    """Whether guests may meet this host at a unix socket: same kernel, a runtime that passes it on.
+
+    Attached streams do everywhere else. Labels of SELinux would forbid the socket, and gVisor needs an option
+    of the engine's configuration for it.
+    """
+    if not engine.local or runtime not in (None, "runc", "crun"):
+        return False
+    info = engine.info()
+    default = runtime or info.default_runtime
+    native = default in ("runc", "crun") and "name=selinux" not in info.security_options
+    return native and info.kernel == os.uname().release
+
+
+def seccomp_profile(*, channel: bool = False) -> str:
+    """Return our profile as the engine wants it: JSON text, without our comments.
+
+    Args:
+        channel: the guest meets its host at a unix socket and may therefore connect to one.
+    """
     profile = json.loads(image_file("seccomp.json"))
+    if channel:
+        profile["syscalls"] += json.loads(image_file("seccomp-channel.json"))["syscalls"]
     for rule in profile["syscalls"]:
         rule.pop("comment", None)
     return json.dumps(profile, separators=(",", ":"))

@@ -26,7 +26,7 @@ MEANING = {
     "seccomp": "a system-call filter is active",
     "system_calls": "the filter refuses the calls that kernel exploits start from",
     "namespaces": "cannot make namespaces of its own",
-    "sockets": "cannot make a socket of any family",
+    "sockets": "cannot make a socket of any family, but the one kind its channel to the host needs",
     "interfaces": "has no network interface but loopback, and no route",
     "read_only_root": "cannot write in any folder of the image",
     "writable_places": "the image holds nothing it may write",
