@@ -171,6 +171,7 @@ class ContainerBackend:
         with contextlib.suppress(SandboxError):
             sandbox = await starting
             await sandbox.kill()
+            await sandbox.close()
         with contextlib.suppress(SandboxError):
             await remove(self._engine, name)
 

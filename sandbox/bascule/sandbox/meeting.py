@@ -99,6 +99,8 @@ async def meet(place: MeetingPlace, container: str, *, attached: Line, limits: S
     finally:
         accepting.cancel()
         ended.cancel()
+        # The listener is closed next: the loop must have let go of it.
+        await asyncio.wait({accepting, ended})
     raise SandboxError(
         "guest_not_started", f"the guest did not connect within {limits.start_timeout_s:g} s; raise start_s"
     )
