@@ -11,6 +11,7 @@ import pytest
 from bascule.bridge import Executor, Limits
 from bascule.bridge.lifecycle import sandbox_limits
 from bascule.sandbox import (
+    Backend,
     GuestImage,
     PoolLimits,
     SandboxClosed,
@@ -47,11 +48,14 @@ def stdio_backend(image: GuestImage) -> ContainerBackend:
     return ContainerBackend(Engine(), image=image.tag, image_hash=image.hash, seccomp=seccomp_profile())
 
 
-@pytest.mark.parametrize("transport", ["channel", "stdio"])
+@pytest.mark.parametrize("transport", ["channel", "stdio", "oci"])
 async def test_runs_from_a_pool_are_correct_and_leave_nothing(
     guest_image: GuestImage, transport: str
 ) -> None:
-    backend = open_backend("container") if transport == "channel" else stdio_backend(guest_image)
+    if transport == "stdio":
+        backend: Backend = stdio_backend(guest_image)
+    else:
+        backend = open_backend("oci" if transport == "oci" else "container", build=True)
     pool = WarmPool(backend, limits=PoolLimits(floor=2, ceiling=6))
     pool.keep_ready(sandbox_limits(Limits()))
     await until_ready(pool, 2)

@@ -16,6 +16,7 @@ import warnings
 from typing import NoReturn
 
 from bascule.guest.channel import Channel, HostGone
+from bascule.guest.init import leave_init_behind
 from bascule.guest.limits import Deadlines, NoDeadlines, apply_process_limits, exit_now
 from bascule.guest.run import Run
 from bascule.guest.script import run_script
@@ -36,6 +37,7 @@ def main() -> NoReturn:
     other end of stdin and stdout. Any other argument is the image hash to report; otherwise it is read from
     the file IMAGE beside the program.
     """
+    leave_init_behind()
     read_fd, write_fd = _take_streams()
     faulthandler.enable(file=sys.__stderr__ or 2, all_threads=False)
     warnings.simplefilter("ignore")

@@ -3,7 +3,7 @@
 Trusts the engine and this installation, never a guest.
 """
 
-from bascule.sandbox.backend import Isolation, open_backend
+from bascule.sandbox.backend import Isolation, build_bundle, open_backend
 from bascule.sandbox.context import build_context
 from bascule.sandbox.engine import EngineInfo, find_engine
 from bascule.sandbox.errors import SandboxClosed, SandboxError, image_mismatch
@@ -34,6 +34,7 @@ __all__ = [
     "SandboxError",
     "SandboxLimits",
     "WarmPool",
+    "build_bundle",
     "build_context",
     "build_image",
     "ensure_image",

@@ -11,10 +11,12 @@ from bascule.sandbox.context import image_file
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.image import ensure_image
+from bascule.sandbox.oci import OciBackend, find_runtime
+from bascule.sandbox.oci_bundle import Bundle, ensure_bundle
 from bascule.sandbox.process import ProcessBackend
 from bascule.sandbox.sandbox import Backend
 
-Isolation = Literal["container", "process"]
+Isolation = Literal["container", "oci", "process"]
 
 
 def open_backend(
@@ -28,9 +30,10 @@ def open_backend(
     """Open a backend. Blocks: call it outside the event loop, or in a thread.
 
     Args:
-        isolation: ``container`` or ``process`` (weaker: see ``process.WEAKER``).
+        isolation: ``container``, ``oci`` (runc or crun directly), or ``process`` (weaker: see
+            ``process.WEAKER``).
         docker_host: engine address, None for ``DOCKER_HOST`` and the usual sockets.
-        runtime: a runtime the engine knows, None for its default.
+        runtime: a runtime the engine knows, or with ``oci`` runc or crun; None for the default.
         base: where a guest image that must be built starts from.
         build: build the guest image when it is missing, instead of saying so.
 
@@ -42,6 +45,10 @@ def open_backend(
         if runtime is not None:
             raise SandboxError("isolation_unsupported", "isolation process has no container runtime; drop it")
         return ProcessBackend()
+    if isolation == "oci":
+        program = find_runtime(runtime)
+        bundle = ensure_bundle(base, runtime=program, docker_host=docker_host, build=build)
+        return OciBackend(bundle, seccomp=seccomp_profile(channel=True), runtime=program)
     image = ensure_image(base, docker_host=docker_host, build=build)
     engine = Engine(docker_host=docker_host)
     return ContainerBackend(
@@ -52,6 +59,15 @@ def open_backend(
         channel_seccomp=seccomp_profile(channel=True) if may_use_channel(engine, runtime) else None,
         runtime=runtime,
     )
+
+
+def build_bundle(base: str = "auto", *, docker_host: str | None = None, fresh: bool = False) -> Bundle:
+    """Unpack the guest image for isolation ``oci``, if it is not there yet.
+
+    Raises:
+        SandboxError: ``isolation_unsupported`` or ``image_build_failed``, with what to do.
+    """
+    return ensure_bundle(base, runtime=find_runtime(None), docker_host=docker_host, fresh=fresh)
 
 
 def may_use_channel(engine: Engine, runtime: str | None) -> bool:

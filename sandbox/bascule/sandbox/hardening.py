@@ -43,6 +43,18 @@ OWNER_LABEL = "bascule.owner"
 
 RUN_LABEL = "bascule.run"
 
+MASKED_PATHS = (
+    *("/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/scsi"),
+    *("/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/sys/firmware"),
+    "/proc/interrupts",  # its timing tells keystrokes; engines mask it since 2024
+    "/sys/devices/virtual/powercap",  # power use leaks what others compute: CVE-2020-8694
+    "/proc/kallsyms",  # addresses and options of the kernel help its exploits only
+    "/proc/config.gz",
+)
+"""Unreadable in the guest: what engines mask by default, and what they forgot when this was written."""
+
+READONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -116,6 +128,8 @@ def host_settings(
         "Tmpfs": {"/tmp": _tmpfs(limits)},
         "LogConfig": {"Type": "none"},  # the default log writes all output to the host's disk
         "Init": True,  # reaps zombies, and pid 1 is then not the script's to confuse
+        "MaskedPaths": list(MASKED_PATHS),
+        "ReadonlyPaths": list(READONLY_PATHS),
         "Binds": [],
         "Devices": [],
         "PublishAllPorts": False,
