@@ -58,15 +58,15 @@ def list_distributions() -> list[Distribution]:
 def read_metadata(name: str) -> Metadata:
     """Read the metadata of one distribution."""
     distribution = _find(name)
-    fields = distribution.metadata
+    fields = distribution.metadata.json
     return Metadata(
         name=distribution.name,
         version=distribution.version,
-        license_expression=fields.get("License-Expression"),
-        license=fields.get("License"),
-        classifiers=fields.get_all("Classifier") or [],
+        license_expression=_text(fields.get("license_expression")),
+        license=_text(fields.get("license")),
+        classifiers=list(fields.get("classifier", [])),
         requires=distribution.requires or [],
-        description=str(fields.get("Description") or fields.get_payload() or ""),
+        description=_text(fields.get("description")) or "",
     )
 
 
@@ -87,6 +87,10 @@ def save_report(text: Annotated[str, Field(min_length=1, max_length=100_000)]) -
     folder = Path(os.environ.get("BASCULE_DEMO_FOLDER", "artifacts"))
     folder.mkdir(parents=True, exist_ok=True)
     return (folder / "licence-audit.md").write_bytes(text.encode())
+
+
+def _text(value: str | list[str] | None) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _find(name: str) -> metadata.Distribution:

@@ -1,7 +1,7 @@
 """The interpreter with the container switched off: hostile scripts in forked guests without a wall.
 
-The bridge is the real one; the guest is the real program; the canary is in its environment and in a file it could
-open. A row that escapes here would still meet the container, which `test_container_alone` tests alone.
+The bridge is the real one; the guest is the real program; the canary is in its environment and in a file it
+could open. A row that escapes here would still meet the container, which `test_container_alone` tests alone.
 """
 
 from __future__ import annotations

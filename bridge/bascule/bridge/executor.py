@@ -98,8 +98,6 @@ class Executor:
         self._loop_thread: LoopThread | None = None
         self._closed = False
 
-    # ------------------------------------------------------------ with an event loop
-
     async def __aenter__(self) -> Self:
         await self._open()
         return self
@@ -140,8 +138,6 @@ class Executor:
         self._workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._events.close)
 
-    # ------------------------------------------------------------ without one
-
     def __enter__(self) -> Self:
         self._thread().run(self._open())
         return self
@@ -160,8 +156,6 @@ class Executor:
         thread, self._loop_thread = self._thread(), None
         thread.run(self.close())
         thread.close()
-
-    # ------------------------------------------------------------ around runs
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call ``subscriber`` with every event, on a thread of its own; return what ends that."""

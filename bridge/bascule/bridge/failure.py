@@ -88,6 +88,7 @@ def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int
         message=_message(error),
         retryable=kind != "failed" and not once,
         exception=name,
+        raised=_shown_name(error),
     )
     return CallFailed(failure, "failed")
 
@@ -122,6 +123,13 @@ def catchable_name(error: BaseException) -> str | None:
         if cls.__name__ in _CATCHABLE and getattr(builtins, cls.__name__) is cls:
             return str(cls.__name__)
     return None
+
+
+def _shown_name(error: Exception) -> str | None:
+    """Return the class name as the tool's author wrote it, if a script can show it as a name."""
+    name = type(error).__name__
+    usable = name.isascii() and name.isidentifier() and not name.startswith("_") and len(name) <= 64
+    return str(name) if usable and not isinstance(error, _BUGS) else None
 
 
 def redact(text: str) -> str:

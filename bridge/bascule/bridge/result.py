@@ -132,7 +132,7 @@ def describe_error(error: ScriptError) -> str:
     """Return one error as text: what, where with a caret, what to write instead."""
     place = f" (line {error.line})" if error.line is not None else ""
     name = error.exception or error.kind
-    lines = [f"{name}{place}: {error.message}"]
+    lines = [f"{name}{place}: {error.message.removeprefix(f'{name}: ')}"]
     if error.source:
         lines.append(error.source)
     if error.suggestion:

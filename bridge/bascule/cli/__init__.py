@@ -3,4 +3,4 @@
 Every module imports what it needs when its command runs, so that help and mistakes answer at once.
 """
 
-__all__: list[str] = []
+__all__ = ()

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from bascule.cli import doctor, image, run, tools
-from bascule.cli.exits import Exit, describe_exits, exit_for_error
+from bascule.cli.exits import describe_exits, exit_for_error
 
 app: Final = typer.Typer(
     name="bascule",
@@ -46,9 +46,6 @@ def main() -> None:
     """Run the command and end the process with its status."""
     try:
         app()
-    except KeyboardInterrupt:
-        print("bascule: interrupted", file=sys.stderr)
-        sys.exit(Exit.INTERRUPTED)
     except Exception as error:  # only ours are handled, but their class is not loaded before it is needed
         from bascule.wire import BasculeError
 

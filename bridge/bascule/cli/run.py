@@ -89,7 +89,11 @@ def run(
         print("bascule: --approve all: every call that policy asks about is approved", file=sys.stderr)
     if not quiet:
         executor.subscribe(Progress(sys.stderr))
-    result = asyncio.run(_run(executor, text, seed))
+    try:
+        result = asyncio.run(_run(executor, text, seed))
+    except KeyboardInterrupt:  # by now the run is cancelled and its sandbox removed
+        print("bascule: interrupted", file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED) from None
     if receipts:
         print_receipts(result, sys.stderr)
     if not quiet:

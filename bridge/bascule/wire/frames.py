@@ -92,6 +92,8 @@ class ToolFailure(Frame, frozen=True, kw_only=True, tag="failure"):
         kind: ``invalid_arguments | denied | timeout | unavailable | unknown_outcome | budget_exceeded |
             unknown_tool | failed``; decides the ToolError subclass raised in the script.
         exception: built-in exception name under which scripts may also catch it (``ValueError``), or None.
+        raised: class name of what the tool raised, an ASCII identifier of at most 64 characters; the script's
+            exception shows it, so that ``type(e).__name__`` says what the tool's author said. Or None.
         retryable: whether the same call may succeed later.
     """
 
@@ -100,6 +102,7 @@ class ToolFailure(Frame, frozen=True, kw_only=True, tag="failure"):
     suggestion: str | None = None
     retryable: bool = False
     exception: str | None = None
+    raised: str | None = None
 
 
 class Delivery(Frame, frozen=True, kw_only=True, tag="delivery"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from bascule.guest.bindings import children
 from bascule.guest.rules.names import NAMES
 from bascule.guest.survey import Survey
 
@@ -45,7 +46,13 @@ def _own_async(survey: Survey) -> set[str]:
 
 
 def _is_generator(node: ast.AST) -> bool:
-    return any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node))
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, (ast.Yield, ast.YieldFrom)):
+            return True
+        pending.extend(children(part))
+    return False
 
 
 def _async_name(survey: Survey, own: set[str], call: ast.Call) -> str | None:

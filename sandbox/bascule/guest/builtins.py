@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
-from bascule.guest.classes import ScriptClasses, TypeView
 from bascule.guest.formatting import EXACT, StableText, stable_ascii, stable_format, stable_repr
 from bascule.guest.guards import Guards
 from bascule.guest.rules.names import NAMES
@@ -27,8 +26,6 @@ _C_IMPORTS = frozenset(
     }
 )
 """Modules that C code running on behalf of the script may import; the script gets none of them."""
-
-_MISSING = object()
 
 
 class Writer(Protocol):
@@ -53,11 +50,10 @@ def build_builtins(guards: Guards, output: Writer) -> dict[str, object]:
     }
     made |= {
         "BaseException": Exception,
-        "type": TypeFunction(guards.classes),
+        "type": guards.view(type),
         "print": _print(guards, output),
         "repr": stable_repr,
         "ascii": stable_ascii,
-        "format": stable_format,
         "exit": _exit,
         "quit": _exit,
         "__debug__": True,
@@ -68,56 +64,42 @@ def build_builtins(guards: Guards, output: Writer) -> dict[str, object]:
     return made
 
 
-class TypeFunction:
-    """``type``: with one argument, the class as the script may hold it; in isinstance, all classes."""
-
-    __slots__ = ("_classes",)
-
-    def __init__(self, classes: ScriptClasses) -> None:
-        self._classes = classes
-
-    def __call__(self, *values: object, **keywords: object) -> object:
-        if len(values) != 1 or keywords:
-            raise TypeError("type() takes one argument here: define classes with a class statement")
-        return self._classes.class_of(values[0])
-
-    def __instancecheck__(self, instance: object) -> bool:
-        return isinstance(instance, (type, TypeView))
-
-    def __subclasscheck__(self, subclass: object) -> bool:
-        return subclass is self
-
-    def __getitem__(self, _: object) -> TypeFunction:
-        return self
-
-    def __repr__(self) -> str:
-        return "<class 'type'>"
-
-
 def _attribute_functions(guards: Guards) -> dict[str, Callable[..., object]]:
-    def guarded_getattr(value: object, name: str, default: object = _MISSING, /) -> object:
+    def guarded_getattr(*args: Any, **kwargs: object) -> object:
+        _expect("getattr", args, kwargs, 2, 3)
         try:
-            return guards.read(value, name)
+            return guards.read(args[0], args[1])
         except AttributeError:
-            if default is _MISSING:
+            if len(args) == 2:
                 raise
-            return default
+            return args[2]
 
-    def guarded_hasattr(value: object, name: str, /) -> bool:
+    def guarded_hasattr(*args: Any, **kwargs: object) -> bool:
+        _expect("hasattr", args, kwargs, 2, 2)
         try:
-            guards.read(value, name)
+            guards.read(args[0], args[1])
         except AttributeError:
             return False
         return True
 
-    def guarded_setattr(value: object, name: str, content: object, /) -> None:
-        guards.write(value, name, content)
+    def guarded_setattr(*args: Any, **kwargs: object) -> None:
+        _expect("setattr", args, kwargs, 3, 3)
+        guards.write(args[0], args[1], args[2])
 
-    def guarded_delattr(value: object, name: str, /) -> None:
-        guards.delete(value, name)
+    def guarded_delattr(*args: Any, **kwargs: object) -> None:
+        _expect("delattr", args, kwargs, 2, 2)
+        guards.delete(args[0], args[1])
 
-    def numbered_id(value: object, /) -> int:
-        return guards.classes.number(value)
+    def numbered_id(*args: object, **kwargs: object) -> int:
+        _expect("id", args, kwargs, 1, 1)
+        return guards.classes.number(args[0])
+
+    def safe_format(*args: Any, **kwargs: object) -> str:
+        _expect("format", args, kwargs, 1, 2)
+        if len(args) == 2 and not isinstance(args[1], str):
+            found = "None" if args[1] is None else type(args[1]).__name__
+            raise TypeError(f"format() argument 2 must be str, not {found}")
+        return stable_format(*args)
 
     functions: dict[str, Callable[..., object]] = {
         "getattr": guarded_getattr,
@@ -125,10 +107,28 @@ def _attribute_functions(guards: Guards) -> dict[str, Callable[..., object]]:
         "setattr": guarded_setattr,
         "delattr": guarded_delattr,
         "id": numbered_id,
+        "format": safe_format,
     }
     for name, function in functions.items():
         function.__name__ = function.__qualname__ = name
     return functions
+
+
+def _expect(name: str, args: tuple[object, ...], kwargs: dict[str, object], least: int, most: int) -> None:
+    """Count arguments as CPython's own functions do, in the same words."""
+    if kwargs:
+        raise TypeError(f"{name}() takes no keyword arguments")
+    count = len(args)
+    if least <= count <= most:
+        return
+    if least == most:
+        one = name == "id"
+        what = "exactly one argument" if one else f"{least} argument{'s' if least > 1 else ''}"
+        raise TypeError(
+            f"{name}() takes {what} ({count} given)" if one else f"{name} expected {what}, got {count}"
+        )
+    bound, limit = ("at least", least) if count < least else ("at most", most)
+    raise TypeError(f"{name} expected {bound} {limit} argument{'s' if limit > 1 else ''}, got {count}")
 
 
 def _print(guards: Guards, output: Writer) -> Callable[..., None]:

@@ -23,7 +23,20 @@ from bascule.wire import ToolStub
 if TYPE_CHECKING:
     from bascule.guest.environment import Environment
 
+_MAX_INT = 1 << 53
+
 _encode = msgspec.json.Encoder().encode
+
+
+def _is_plain(arguments: dict[str, object]) -> bool:
+    """Return whether all arguments are texts, small numbers or flags: nothing to convert then."""
+    for value in arguments.values():
+        kind = type(value)
+        if kind is str or kind is bool or value is None:
+            continue
+        if kind is not int or not -_MAX_INT <= cast("int", value) <= _MAX_INT:
+            return False
+    return True
 
 
 class Tool:
@@ -82,7 +95,7 @@ class Tool:
         if not (bound.keys() <= self._names.keys() and self._required <= bound.keys()):
             self._explain(bound)
         try:
-            plain = to_plain(bound, notes=self._environment.notes)
+            plain = bound if _is_plain(bound) else to_plain(bound, notes=self._environment.notes)
             return msgspec.Raw(_encode(plain))
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise self._unfit(bound, error) from None

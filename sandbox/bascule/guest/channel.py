@@ -47,7 +47,7 @@ class Channel:
 
     def __init__(self, *, read_fd: int, write_fd: int, frame_bytes: int, meter: Meter) -> None:
         self._read_fd = read_fd
-        self._write_fd = write_fd
+        self.write_fd = write_fd
         self.frame_bytes = frame_bytes
         self.meter = meter
         self._rest = b""
@@ -98,9 +98,9 @@ class Channel:
 
     def _write(self, frame: GuestFrame) -> None:
         data = encode_frame(frame, max_bytes=self.frame_bytes)
-        sent = os.write(self._write_fd, data)
+        sent = os.write(self.write_fd, data)
         while sent < len(data):
-            sent += os.write(self._write_fd, memoryview(data)[sent:])
+            sent += os.write(self.write_fd, memoryview(data)[sent:])
 
     def _read(self) -> HostFrame:
         data = self._rest or self._more(_READ_BYTES)

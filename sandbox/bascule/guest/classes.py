@@ -24,7 +24,7 @@ _UNNAMED: frozenset[type] = frozenset(
 ) | {super, type}
 """Types of the interpreter's own machinery: scripts meet their instances, never the classes."""
 
-_METACLASSES: frozenset[type] = frozenset(
+METACLASSES: frozenset[type] = frozenset(
     {
         type,
         abc.ABCMeta,
@@ -33,8 +33,10 @@ _METACLASSES: frozenset[type] = frozenset(
         type(typing.TypedDict("_Probe", {})),  # type: ignore[operator]
     }
 )
+"""Metaclasses of classes a script can have; the classes hash by identity, no script code runs for it."""
+
 _ALIASES: frozenset[type] = frozenset({types.GenericAlias, type(typing.Generic[typing.AnyStr])})  # type: ignore[index]
-_PLAIN_BASES: frozenset[type] = frozenset({object, abc.ABC, typing.Generic, typing.Protocol})
+_PLAIN_BASES: frozenset[object] = frozenset({object, abc.ABC, typing.Generic, typing.Protocol})
 """Bases without any public name of their own."""
 
 _OBJECT_REPR: object = object.__repr__
@@ -66,6 +68,27 @@ class TypeView:
         return view._kind.__name__
 
 
+class TypeFunction(TypeView):
+    """``type``, and what stands for it: with one argument, the class as the script may hold it."""
+
+    __slots__ = ("_classes",)
+
+    def __init__(self, classes: ScriptClasses) -> None:
+        super().__init__(type)
+        self._classes = classes
+
+    def __call__(self, *values: object, **keywords: object) -> object:
+        if len(values) != 1 or keywords:
+            raise TypeError("type() takes one argument here: define classes with a class statement")
+        return self._classes.class_of(values[0])
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, (type, TypeView))
+
+    def __getitem__(self, _: object) -> TypeFunction:
+        return self
+
+
 class ScriptClasses:
     """Remembers the classes of one run.
 
@@ -79,7 +102,7 @@ class ScriptClasses:
         self.known: set[type] = set()
         self.plain: set[type] = set()
         self._on_plain = on_plain
-        self._views: dict[type, TypeView] = {}
+        self._views: dict[type, TypeView] = {type: TypeFunction(self)}
         self._order: dict[int, tuple[object, int]] = {}
         self._hashed = 0
         self._numbers: dict[int, tuple[object, int]] = {}
@@ -122,10 +145,9 @@ class ScriptClasses:
         if not isinstance(cls, type) or not self.is_known(cls) or getattr(cls, "_is_protocol", False):
             return cls
         if _slot(cls, "__repr__") is _OBJECT_REPR:
-            type.__setattr__(cls, "__repr__", _script_repr)
+            type.__setattr__(cls, "__repr__", stable_object_repr)
         if _slot(cls, "__hash__") is _OBJECT_HASH:
-            order = self.order
-            type.__setattr__(cls, "__hash__", lambda self: order(self))
+            type.__setattr__(cls, "__hash__", _hash_by(self.order))
         return cls
 
     def is_known(self, cls: type) -> bool:
@@ -138,7 +160,7 @@ class ScriptClasses:
         return True
 
     def _may_be_known(self, cls: type) -> bool:
-        return type(cls) in _METACLASSES and all(
+        return type(cls) in METACLASSES and all(
             base in self._tables.extensible or self.is_known(base) for base in cls.__bases__
         )
 
@@ -183,7 +205,7 @@ class ScriptClasses:
 
     def class_of(self, value: object) -> object:
         """Return what ``type(value)`` and ``value.__class__`` give a script."""
-        return self.view(type(value))
+        return self.view(type if isinstance(value, TypeView) else type(value))
 
     def view(self, cls: type) -> object:
         """Return the class itself if scripts may hold it, else its stand-in, the same one each time."""
@@ -195,10 +217,20 @@ class ScriptClasses:
         return view
 
 
+def _hash_by(order: Callable[[object], int]) -> Callable[[object], int]:
+    """Make a function out of a bound method, so that it binds to the objects of the class."""
+
+    def __hash__(self: object) -> int:
+        return order(self)
+
+    return __hash__
+
+
 def _slot(cls: type, name: str) -> object:
     return getattr(cls, name)
 
 
-def _script_repr(self: object) -> str:
+def stable_object_repr(self: object) -> str:
+    """``object.__repr__`` without the address."""
     cls = type(self)
     return f"<{cls.__module__}.{cls.__qualname__} object>"

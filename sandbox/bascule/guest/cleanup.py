@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Collection
 
 from bascule.guest.bindings import bound_by
+from bascule.guest.outline import Outline
 from bascule.guest.source import Source
 from bascule.wire import Note
 
@@ -78,32 +79,22 @@ def _common_indent(lines: list[str]) -> int:
 # -------------------------------------------------------------------- tree
 
 
-def clean_tree(tree: ast.Module, source: Source, tool_names: Collection[str]) -> list[Note]:
+def clean_tree(tree: ast.Module, whole: Outline, tool_names: Collection[str]) -> list[Note]:
     """Repair the tree in place and return what was changed."""
-    del source
     functions = {node.name: node for node in tree.body if isinstance(node, _Function)}
-    notes = _call_main(tree, functions)
+    notes = _call_main(tree, whole, functions)
     asynchronous = {name for name, node in functions.items() if isinstance(node, ast.AsyncFunctionDef)}
-    if has_async(tree):
-        asynchronous |= set(tool_names) - {name for node in ast.walk(tree) for name in bound_by(node)}
+    if whole.has_async and tree.body:
+        asynchronous |= set(tool_names) - {name for node in whole.nodes for name in bound_by(node)}
         notes += _await_last(tree.body, asynchronous)
     return notes
 
 
-def has_async(tree: ast.AST) -> bool:
-    """Whether there is any asynchronous syntax, which makes tool calls give awaitables."""
-    kinds = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
-    return any(
-        isinstance(node, kinds) or (isinstance(node, ast.comprehension) and bool(node.is_async))
-        for node in ast.walk(tree)
-    )
-
-
-def _call_main(tree: ast.Module, functions: dict[str, _Function]) -> list[Note]:
+def _call_main(tree: ast.Module, whole: Outline, functions: dict[str, _Function]) -> list[Note]:
     main = functions.get("main")
     if main is None or _required(main.args):
         return []
-    if any(isinstance(node, ast.Name) and node.id == "main" for node in ast.walk(tree)):
+    if any(isinstance(node, ast.Name) and node.id == "main" for node in whole.nodes):
         return []
     call: ast.expr = _at(ast.Call(_at(ast.Name("main", ast.Load()), main), [], []), main)
     is_async = isinstance(main, ast.AsyncFunctionDef)

@@ -24,9 +24,14 @@ _RESERVE_BYTES = 8 << 10
 """Room in a frame for what is neither command nor text."""
 
 _PIECE_CHARACTERS = 16 << 10
-"""Longest text in one output command; in JSON a character takes six bytes at most."""
+"""Longest text in one output command."""
+
+_MAX_JSON_BYTES = 6
+"""Bytes of one character in JSON, at most."""
 
 _encode = msgspec.json.Encoder().encode
+
+_NOTHING = Activation()
 
 Sized = tuple[Call | Cancel | Sleep | Printed, int]
 
@@ -41,12 +46,15 @@ class Commands:
 
     def __init__(self, *, output: Output, frame_bytes: int) -> None:
         self._output = output
-        self._half_bytes = max((frame_bytes - _RESERVE_BYTES) // 2, _ENVELOPE_BYTES)
+        self._half_bytes = max((frame_bytes - _RESERVE_BYTES) // 2, 4 * _ENVELOPE_BYTES)
+        room = (self._half_bytes - 2 * _ENVELOPE_BYTES) // _MAX_JSON_BYTES
+        self._piece_characters = max(min(_PIECE_CHARACTERS, room), 1)
         self._queue: deque[Sized] = deque()
         self._closed: list[Activation] = []
         self._only_output = True
         self._text_bytes = 0
         self._call_bytes = 0
+        self._text_full = self._calls_full = False
 
     def add_call(self, seq: int, tool: str, args: msgspec.Raw, line: int) -> None:
         """Add a call.
@@ -77,27 +85,29 @@ class Commands:
         """End the activation of this stretch with everything that fits."""
         if self._output.waiting:
             self._collect_output()
-        if not self._queue:
-            self._closed.append(Activation())
+        queue = self._queue
+        if not queue or self._calls_full:
+            self._closed.append(_NOTHING)
             return
         taken: list[Call | Cancel | Sleep | Printed] = []
-        kept: deque[Sized] = deque()
-        calls_full = text_full = False
-        for command, size in self._queue:
+        kept: list[Sized] = []
+        while queue:
+            command, size = queue[0]
             if isinstance(command, Printed):
-                text_full = text_full or self._text_bytes + size > self._half_bytes
-                if text_full:
-                    kept.append((command, size))
+                self._text_full = self._text_full or self._text_bytes + size > self._half_bytes
+                if self._text_full:
+                    # Text may come later than the calls behind it; calls must not wait for text.
+                    kept.append(queue.popleft())
                     continue
                 self._text_bytes += size
             else:
-                calls_full = calls_full or self._call_bytes + size > self._half_bytes
-                if calls_full:
-                    kept.append((command, size))
-                    continue
+                self._calls_full = self._call_bytes + size > self._half_bytes
+                if self._calls_full:
+                    break
                 self._call_bytes += size
+            queue.popleft()
             taken.append(command)
-        self._queue = kept
+        queue.extendleft(reversed(kept))
         self._closed.append(Activation(commands=tuple(taken)))
 
     def take_act(self) -> Act:
@@ -105,6 +115,7 @@ class Commands:
         act = Act(activations=tuple(self._closed))
         self._closed.clear()
         self._text_bytes = self._call_bytes = 0
+        self._text_full = self._calls_full = False
         self._only_output = not self._queue
         return act
 
@@ -119,11 +130,21 @@ class Commands:
         """Take text out of the way of a Finish when it is more than that could carry beside its value."""
         if self._output.waiting:
             self._collect_output()
+        if sum(size for command, size in self._queue if isinstance(command, Printed)) <= _PIECE_CHARACTERS:
+            return []
+        # What closed activations hold was printed before, so it goes first.
+        for activation in reversed(self._closed):
+            for command in reversed(activation.commands):
+                if isinstance(command, Printed):
+                    self._queue.appendleft(self._sized(command.text))
+        self._closed = [
+            Activation(commands=tuple(each for each in activation.commands if not isinstance(each, Printed)))
+            for activation in self._closed
+        ]
+        self._text_bytes = 0
         acts: list[Act] = []
-        while sum(size for command, size in self._queue if isinstance(command, Printed)) > _PIECE_CHARACTERS:
-            act = self._cut_text()
-            if act is not None:
-                acts.append(act)
+        while (act := self._cut_text()) is not None:
+            acts.append(act)
         return acts
 
     def take_activations(self) -> tuple[Activation, ...]:
@@ -136,9 +157,11 @@ class Commands:
         kept: deque[Sized] = deque()
         total = 0
         for command, size in self._queue:
-            if isinstance(command, Printed) and total + size <= self._half_bytes:
-                texts.append(command)
+            # Text after text that does not fit must wait too, whatever its size.
+            if isinstance(command, Printed):
                 total += size
+            if isinstance(command, Printed) and total <= self._half_bytes:
+                texts.append(command)
             else:
                 kept.append((command, size))
         self._queue = kept
@@ -152,6 +175,9 @@ class Commands:
 
     def _collect_output(self) -> None:
         text = self._output.take()
-        for start in range(0, len(text), _PIECE_CHARACTERS):
-            piece = text[start : start + _PIECE_CHARACTERS]
-            self._queue.append((Printed(text=piece), len(_encode(piece)) + _ENVELOPE_BYTES))
+        for start in range(0, len(text), self._piece_characters):
+            self._queue.append(self._sized(text[start : start + self._piece_characters]))
+
+    @staticmethod
+    def _sized(text: str) -> Sized:
+        return Printed(text=text), len(_encode(text)) + _ENVELOPE_BYTES

@@ -10,13 +10,15 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType
 
-from bascule.guest.bindings import bound_anywhere
+from bascule.guest.bindings import survey_bindings
 from bascule.guest.cleanup import clean_text, clean_tree
+from bascule.guest.guards import GuardedNames
+from bascule.guest.outline import Outline, outline
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.source import Source
 from bascule.guest.syntax_errors import syntax_error
@@ -25,9 +27,6 @@ from bascule.wire import Note, ScriptError
 
 MAX_SOURCE_BYTES = 256 << 10
 """Longest script, in UTF-8 bytes."""
-
-MAX_DEPTH = 120
-"""Deepest nesting of the syntax tree; longer chains of operators or attributes count as nesting."""
 
 _RECURSION = 20_000
 
@@ -42,26 +41,33 @@ class CompiledScript:
         is_async: whether ``<script>`` is a coroutine function.
         uses_async: whether tool calls give awaitables.
         source: the submitted lines.
-        tree: the script as parsed and cleaned up, before the guards were put in.
+        text: the script as it was parsed, with the line numbers of the submitted text.
         notes: what clean-up changed.
-        attribute_names: names for which the code reads a set of types.
+        names: the attribute names for which the code reads sets of types.
     """
 
     code: CodeType
     is_async: bool
     uses_async: bool
     source: Source
-    tree: ast.Module
+    text: str
     notes: tuple[Note, ...]
-    attribute_names: frozenset[str]
+    names: GuardedNames
+
+    @property
+    def tree(self) -> ast.Module:
+        """The script as parsed, made anew: the one that was compiled has the guards in it."""
+        return ast.parse(self.text, SCRIPT_FILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedScript:
     """A script whose text is Python."""
 
+    text: str
     source: Source
     tree: ast.Module
+    outline: Outline
     notes: tuple[Note, ...]
 
 
@@ -106,25 +112,29 @@ def parse_script(text: str, *, tool_names: Collection[str]) -> ParsedScript:
                 tree = ast.parse(parsed, SCRIPT_FILE, "exec")
         except SyntaxError as error:
             raise ScriptRefused((syntax_error(error, source),)) from None
-        except (RecursionError, MemoryError, ValueError) as error:
-            raise ScriptRefused((_too_deep(source, None, str(error)),)) from None
-    deep = _too_deep_node(tree)
-    if deep is not None:
-        raise ScriptRefused((_too_deep(source, deep, ""),))
-    notes += clean_tree(tree, source, tool_names)
-    return ParsedScript(source=source, tree=tree, notes=tuple(notes))
+        except (RecursionError, MemoryError, ValueError):
+            raise ScriptRefused((_too_deep(source, None),)) from None
+    whole = outline(tree)
+    if whole.too_deep is not None:
+        raise ScriptRefused((_too_deep(source, whole.too_deep),))
+    if repairs := clean_tree(tree, whole, tool_names):
+        whole = outline(tree)
+        notes += repairs
+    return ParsedScript(text=parsed, source=source, tree=tree, outline=whole, notes=tuple(notes))
 
 
 def try_compile(
     parsed: ParsedScript, *, force_async: bool | None = None
 ) -> tuple[CompiledScript | None, list[ScriptError]]:
-    """Compile a parsed script, or return what is wrong with it; one of the two is empty."""
+    """Compile a parsed script, or return what is wrong with it; one of the two is empty.
+
+    The tree of ``parsed`` is used up: guards are put into it.
+    """
     source = parsed.source
     with _deep_recursion():
         try:
-            tree = _copy(parsed.tree)
-            transformer = ScriptTransformer(source, frozenset(bound_anywhere(tree)))
-            made = transformer.visit_Module(tree)
+            transformer = ScriptTransformer(source, survey_bindings(parsed.outline.nodes))
+            made = transformer.visit_Module(parsed.tree)
             if transformer.findings:
                 return None, transformer.findings
             with warnings.catch_warnings():
@@ -132,17 +142,21 @@ def try_compile(
                 code = compile(made, SCRIPT_FILE, "exec", dont_inherit=True)
         except SyntaxError as error:
             return None, [syntax_error(error, source)]
-        except (RecursionError, MemoryError, ValueError) as error:
-            return None, [_too_deep(source, None, str(error))]
+        except (RecursionError, MemoryError, ValueError):
+            return None, [_too_deep(source, None)]
     return (
         CompiledScript(
             code=code,
             is_async=transformer.top_level_async,
             uses_async=transformer.uses_async if force_async is None else force_async,
             source=source,
-            tree=parsed.tree,
+            text=parsed.text,
             notes=parsed.notes,
-            attribute_names=frozenset(transformer.attribute_names),
+            names=GuardedNames(
+                attributes=frozenset(transformer.attribute_names),
+                classes=frozenset(transformer.class_names),
+                supers=frozenset(transformer.super_names),
+            ),
         ),
         [],
     )
@@ -167,7 +181,7 @@ def _checked_text(text: str) -> str:
     return text
 
 
-def _too_deep(source: Source, node: ast.AST | None, detail: str) -> ScriptError:
+def _too_deep(source: Source, node: ast.AST | None) -> ScriptError:
     message = "the script is nested too deeply or has too long a chain of operators or attributes"
     hint = "split the expression into several statements"
     if node is None:
@@ -175,38 +189,9 @@ def _too_deep(source: Source, node: ast.AST | None, detail: str) -> ScriptError:
     return source.error_at(node, "too_deep", message, suggestion=hint)
 
 
-def _too_deep_node(tree: ast.AST) -> ast.AST | None:
-    """Return the first node that lies too deep, without recursion of our own."""
-    level: list[ast.AST] = [tree]
-    for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-        if not level:
-            return None
-    return next((node for node in level if hasattr(node, "lineno")), tree)
-
-
-def _copy(tree: ast.Module) -> ast.Module:
-    """Copy the tree: the transformer works in place and preflight reads the original."""
-    return _copy_node(tree)  # type: ignore[return-value]
-
-
-def _copy_node(node: ast.AST) -> ast.AST:
-    made = node.__class__.__new__(node.__class__)
-    fields: dict[str, object] = {}
-    for name, value in node.__dict__.items():
-        if isinstance(value, ast.AST):
-            fields[name] = _copy_node(value) if value._fields or value._attributes else value
-        elif type(value) is list:
-            fields[name] = [_copy_node(item) if isinstance(item, ast.AST) else item for item in value]
-        else:
-            fields[name] = value
-    made.__dict__.update(fields)
-    return made
-
-
 @contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """Let the compiler's walks go as deep as MAX_DEPTH allows; they hold little C stack each."""
+def _deep_recursion() -> Generator[None]:
+    """Let the compiler's walks go as deep as the outline allows; they hold little C stack each."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _RECURSION))
     try:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import ast
 
 from bascule.guest import hidden
+from bascule.guest.bindings import Bindings, bound_in
+from bascule.guest.expressions import parameter_names
 from bascule.guest.rules.syntax import SPECIAL_METHODS
+from bascule.guest.source import Source
 from bascule.guest.statements import StatementRules
 from bascule.guest.walker import Scope, Visited
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _CLASS_KEYWORDS = frozenset({"total"})
 """Class keywords that are plain data to the metaclass that reads them (TypedDict)."""
@@ -16,7 +21,11 @@ _CLASS_KEYWORDS = frozenset({"total"})
 class DefinitionRules(StatementRules):
     """Visits functions and classes."""
 
-    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Visited:
+    def __init__(self, source: Source, bindings: Bindings) -> None:
+        super().__init__(source, bindings)
+        self._plain_names = {"object", "ABC"}
+
+    def _visit_function(self, node: _Function) -> Visited:
         is_method = self.scope.kind == "class"
         if not (is_method and node.name in SPECIAL_METHODS):
             self._check_function_name(node)
@@ -28,14 +37,40 @@ class DefinitionRules(StatementRules):
         node.type_comment = None
         is_async = isinstance(node, ast.AsyncFunctionDef)
         self.uses_async = self.uses_async or is_async
-        with self.inside(Scope("function", self.scope.class_name, is_async, name=node.name)):
-            node.body = self.statements(node.body)
+        own = frozenset({*parameter_names(node.args), *bound_in(node.body)}) - self.bindings.shared
+        first = self._first(node) if is_method else None
+        receiver = first if self.scope.looks_plain else None
+        scope = Scope(
+            "function",
+            self.scope.class_name,
+            is_async,
+            name=node.name,
+            own=own,
+            first=first,
+            receiver=receiver,
+        )
+        with self.inside(scope):
+            body = self.statements(node.body)
+        if receiver is not None:
+            # Asked once for each call: the class of an object never changes, and plain stays plain.
+            parameter = node.args.posonlyargs[0] if node.args.posonlyargs else node.args.args[0]
+            test = hidden.type_in(hidden.load(receiver, parameter), hidden.PLAIN)
+            flag = hidden.place(ast.Assign([hidden.store(hidden.RECEIVER, parameter)], test), parameter)
+            body.insert(1 if _is_docstring(body[0]) else 0, flag)
+        node.body = body
         return node
+
+    def _first(self, node: _Function) -> str | None:
+        """Return the first parameter of a method, if nothing in the method binds it again."""
+        first = [*node.args.posonlyargs, *node.args.args][:1]
+        if not first or first[0].arg in self.bindings.shared or first[0].arg in bound_in(node.body):
+            return None
+        return first[0].arg
 
     visit_FunctionDef = _visit_function
     visit_AsyncFunctionDef = _visit_function
 
-    def _check_function_name(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def _check_function_name(self, node: _Function) -> None:
         if self.scope.kind == "class" and node.name.startswith("__") and node.name.endswith("__"):
             self.refuse(
                 node,
@@ -65,8 +100,12 @@ class DefinitionRules(StatementRules):
         decorators = self.expressions(node.decorator_list)
         first, last = hidden.load(hidden.FINISH, node), hidden.load(hidden.CLASS, node)
         node.decorator_list = [first, *decorators, last]
-        node.bases = [self._checked_base(base) for base in node.bases]
-        with self.inside(Scope("class", node.name)):
+        bases = node.bases
+        node.bases = [self._checked_base(base) for base in bases]
+        looks_plain = all(isinstance(base, ast.Name) and base.id in self._plain_names for base in bases)
+        if looks_plain:
+            self._plain_names.add(node.name)
+        with self.inside(Scope("class", node.name, looks_plain=looks_plain)):
             node.body = self.statements(node.body)
         return node
 
@@ -84,3 +123,11 @@ class DefinitionRules(StatementRules):
         else:
             hint = "leave it out"
         self.refuse(keyword, f"the class keyword `{keyword.arg or '**'}` is not available", suggestion=hint)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

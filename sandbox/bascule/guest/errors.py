@@ -1,8 +1,8 @@
 """The exceptions a script meets when a tool gives no value. Built from data alone, never from live objects.
 
 A failure is a ToolError of the class its kind names. When the tool raised a built-in exception, the object is
-an instance of that class too, under that very name: ``except KeyError`` and ``type(e).__name__`` do what the
-author of the script expects. It prints the message as the tool gave it.
+an instance of that class too, and it has the name of the class that was raised: ``except KeyError`` and
+``type(e).__name__`` do what the author of the script expects. It prints the message as the tool gave it.
 """
 
 from __future__ import annotations
@@ -145,23 +145,23 @@ _RAISED_BY_TOOLS = frozenset({"failed", "timeout", "unavailable"})
 
 
 @cache
-def _flavoured(kind: str, name: str) -> type[ToolError]:
+def _flavoured(kind: str, builtin_name: str | None, raised: str | None) -> type[ToolError]:
     base = _BY_KIND.get(kind, ToolError)
-    builtin: type[Exception] = getattr(builtins, name)
-    inherits = issubclass(base, builtin)
-    if kind not in _RAISED_BY_TOOLS:
-        name = base.__name__
-        if inherits:
-            return base
-    bases = (base,) if inherits else (base, builtin)
-    return type(name, bases, {"__module__": "builtins", "__doc__": builtin.__doc__})
+    bases: tuple[type[Exception], ...] = (base,)
+    if builtin_name is not None:
+        builtin: type[Exception] = getattr(builtins, builtin_name)
+        if not issubclass(base, builtin):
+            bases = (base, builtin)
+    name = (raised or builtin_name) if kind in _RAISED_BY_TOOLS else None
+    if name is None and bases == (base,):
+        return base
+    return type(name or base.__name__, bases, {"__module__": "builtins", "__doc__": bases[-1].__doc__})
 
 
 def failure_exception(failure: ToolFailure) -> ToolError:
     """Return the exception to raise in the script for what the host reported."""
-    cls = _BY_KIND.get(failure.kind, ToolError)
-    if failure.exception in _BUILT_IN:
-        cls = _flavoured(failure.kind, failure.exception)
+    builtin_name = failure.exception if failure.exception in _BUILT_IN else None
+    cls = _flavoured(failure.kind, builtin_name, failure.raised)
     return cls(
         failure.message[:_MESSAGE_CHARACTERS],
         kind=failure.kind,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 
 from bascule.guest import hidden
+from bascule.guest.bindings import bound_in
+from bascule.guest.formatting import reads_nothing
 from bascule.guest.rules.attributes import ATTRIBUTES, REPLACED
 from bascule.guest.rules.syntax import (
     READABLE_SPECIALS,
@@ -16,7 +18,7 @@ from bascule.guest.rules.syntax import (
     attribute_problem,
     is_special,
 )
-from bascule.guest.walker import Scope, Visited, Walker
+from bascule.guest.walker import Comprehension, Scope, Visited, Walker
 
 _LITERALS: dict[type[ast.expr], type] = {
     ast.JoinedStr: str,
@@ -36,7 +38,10 @@ _ABOUT_HINTS = {
     "__file__": "there is no file system",
 }
 
-_WRITERS = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
+_BUILTIN_CLASSES = frozenset(
+    kind.__name__
+    for kind in (str, bytes, int, float, dict, list, set, tuple, frozenset, bool, complex, object)
+)
 
 
 def literal_type(node: ast.expr) -> type | None:
@@ -72,11 +77,14 @@ class ExpressionRules(Walker):
         node.attr = self.mangled(node.attr)
         if isinstance(node.ctx, ast.Load):
             return self._visit_read(node)
+        return self.visit_target(node, hidden.DELETE if isinstance(node.ctx, ast.Del) else hidden.WRITE)
+
+    def visit_target(self, node: ast.Attribute, guard: str) -> ast.Attribute:
+        """Put ``guard`` in front of an attribute that is stored or deleted."""
         if problem := attribute_problem(node.attr):
             self.refuse(node, problem, kind="refused_attribute")
         elif _is_super(node.value):
             self._refuse_super(node)
-        guard = hidden.DELETE if isinstance(node.ctx, ast.Del) else hidden.WRITE
         node.value = self._guarded(self.expression(node.value), node, hidden.PLAIN, guard)
         return node
 
@@ -93,8 +101,9 @@ class ExpressionRules(Walker):
         if problem := attribute_problem(name):
             self.refuse(node, problem, kind="refused_attribute", suggestion=_ABOUT_HINTS.get(name))
             return node
-        kind = literal_type(node.value)
-        node.value = self.expression(node.value)
+        receiver = node.value
+        kind = literal_type(receiver)
+        node.value = self.expression(receiver)
         if kind is not None and name in ATTRIBUTES.get(kind, ()) and (kind, name) not in REPLACED:
             return node
         self.attribute_names.add(name)
@@ -102,23 +111,55 @@ class ExpressionRules(Walker):
         return node
 
     def _guarded(self, value: ast.expr, node: ast.Attribute, types: str, guard: str) -> ast.expr:
-        """Build ``value if type(value) in types else guard(value, name)`` with one evaluation."""
+        """Build ``value if type(value) in types else guard(value, name)`` with one evaluation.
+
+        The test and the use must see the same object. Variables that other code could change in between
+        (a generator that is collected just then may run code of the script) are kept in a hidden one first.
+        """
+        scope = self.scope
         name = hidden.constant(node.attr, node)
-        if isinstance(value, ast.Name):
-            return hidden.if_type_in(value, value, types, hidden.call(guard, node, value, name))
+        if isinstance(value, ast.Name) and self._is_own(value.id):
+            guarded = hidden.call(guard, node, value, name)
+            if value.id == scope.receiver and not scope.comprehensions:
+                return hidden.choice(hidden.load(hidden.RECEIVER, value), value, guarded)
+            return hidden.choice(hidden.type_in(value, types), value, guarded)
         temporary = self.temporary()
         if temporary is None:
             return hidden.call(guard, node, value, name)
-        bound = hidden.place(ast.NamedExpr(hidden.store(temporary, value), value), value)
         again = hidden.load(temporary, value)
-        return hidden.if_type_in(bound, again, types, hidden.call(guard, node, again, name))
+        bound = hidden.place(ast.NamedExpr(hidden.store(temporary, value), value), value)
+        guarded = hidden.call(guard, node, again, name)
+        if guard is hidden.CHECK and isinstance(value, ast.Name) and self._is_class_name(value.id):
+            self.class_names.add(node.attr)
+            test = hidden.both(
+                hidden.type_in(bound, hidden.METACLASSES), hidden.is_in(again, hidden.class_set(node.attr))
+            )
+            return hidden.choice(test, again, guarded)
+        return hidden.choice(hidden.type_in(bound, types), again, guarded)
+
+    def _is_own(self, name: str) -> bool:
+        """Whether nothing but the code being compiled can change the variable while an expression runs."""
+        scope = self.scope
+        if scope.comprehensions:
+            return name in scope.comprehensions[-1].own
+        return name in scope.own
+
+    def _is_class_name(self, name: str) -> bool:
+        """Whether a variable most likely holds a class: the guard is laid out for that."""
+        return name in self.bindings.classes or (name in _BUILTIN_CLASSES and name not in self.bound)
 
     def temporary(self) -> str | None:
-        """Return the hidden variable to keep a value in here, or None where no walrus may stand."""
+        """Return the hidden variable to keep a value in here, or None where none is safe.
+
+        Class bodies would keep it as an attribute, a walrus may not stand in the iterable of a comprehension,
+        and a generator expression would share it with code that runs in between.
+        """
         scope = self.scope
         if scope.kind == "class" or scope.iterables:
             return None
-        return hidden.INNER_TEMPORARY if scope.comprehensions else hidden.TEMPORARY
+        if not scope.comprehensions:
+            return hidden.TEMPORARY
+        return None if any(part.is_generator for part in scope.comprehensions) else hidden.INNER_TEMPORARY
 
     # ------------------------------------------------------------ super()
 
@@ -131,7 +172,13 @@ class ExpressionRules(Walker):
         call.args = self.expressions(call.args)
         if is_special(node.attr) and node.attr not in SPECIAL_METHODS:
             self.refuse(node, f"`super().{node.attr}` is not available", kind="refused_attribute")
-        return hidden.call(hidden.SUPER, node, call, hidden.constant(node.attr, node))
+        node.value = hidden.call(hidden.SUPER, node, call, hidden.constant(node.attr, node))
+        scope = self.scope
+        if scope.first is not None and not call.args and not scope.comprehensions:
+            self.super_names.add(node.attr)
+            test = hidden.type_in(hidden.load(scope.first, call), hidden.super_set(node.attr))
+            node.value = hidden.choice(test, call, node.value)
+        return node
 
     def _refuse_super(self, node: ast.AST) -> None:
         self.refuse(
@@ -148,6 +195,11 @@ class ExpressionRules(Walker):
         if _is_super(node):
             self._refuse_super(node)
             return node
+        if self._is_plain_format(node):
+            node.args = [self.shown(self.expression(part), part) for part in node.args]
+            for keyword in node.keywords:
+                keyword.value = self.shown(self.expression(keyword.value), keyword.value)
+            return node
         is_text = isinstance(node.func, ast.Name) and node.func.id == "str" and "str" not in self.bound
         if (
             is_text
@@ -159,18 +211,34 @@ class ExpressionRules(Walker):
             return node
         return self.node_contents_visit(node)
 
+    @staticmethod
+    def _is_plain_format(node: ast.Call) -> bool:
+        """Whether this is ``"...".format(...)`` with a template that reads no attribute and no item."""
+        function = node.func
+        return (
+            isinstance(function, ast.Attribute)
+            and function.attr == "format"
+            and isinstance(function.value, ast.Constant)
+            and type(function.value.value) is str
+            and not any(isinstance(part, ast.Starred) for part in node.args)
+            and not any(keyword.arg is None for keyword in node.keywords)
+            and reads_nothing(function.value.value)
+        )
+
     def shown(self, value: ast.expr, node: ast.AST) -> ast.expr:
         """Build what ``value`` is shown as: itself for plain data, else a stand-in without addresses."""
         if isinstance(value, (ast.Constant, ast.JoinedStr)):
             return value
-        if isinstance(value, ast.Name):
-            return hidden.if_type_in(value, value, hidden.EXACT, hidden.call(hidden.SHOWN, node, value))
+        if isinstance(value, ast.Name) and self._is_own(value.id):
+            stand_in = hidden.call(hidden.SHOWN, node, value)
+            return hidden.choice(hidden.type_in(value, hidden.EXACT), value, stand_in)
         temporary = self.temporary()
         if temporary is None:
             return hidden.call(hidden.SHOWN, node, value)
         bound = hidden.place(ast.NamedExpr(hidden.store(temporary, value), value), value)
         again = hidden.load(temporary, value)
-        return hidden.if_type_in(bound, again, hidden.EXACT, hidden.call(hidden.SHOWN, node, again))
+        stand_in = hidden.call(hidden.SHOWN, node, again)
+        return hidden.choice(hidden.type_in(bound, hidden.EXACT), again, stand_in)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Visited:
         """Show the value without addresses; the format spec is a text like any other."""
@@ -191,7 +259,9 @@ class ExpressionRules(Walker):
     def _visit_comprehension(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
     ) -> Visited:
-        self.scope.comprehensions += 1
+        targets = frozenset(name for part in node.generators for name in bound_in([part.target]))
+        comprehension = Comprehension(targets - self.bindings.shared, isinstance(node, ast.GeneratorExp))
+        self.scope.comprehensions.append(comprehension)
         try:
             node.generators = [self._visit_generator(part) for part in node.generators]
             if isinstance(node, ast.DictComp):
@@ -200,7 +270,7 @@ class ExpressionRules(Walker):
             else:
                 node.elt = self.expression(node.elt)
         finally:
-            self.scope.comprehensions -= 1
+            self.scope.comprehensions.pop()
         return node
 
     visit_ListComp = _visit_comprehension
@@ -214,9 +284,9 @@ class ExpressionRules(Walker):
         self.scope.iterables += 1
         try:
             node.iter = self.expression(node.iter)
+            node.target = self.expression(node.target)
         finally:
             self.scope.iterables -= 1
-        node.target = self.expression(node.target)
         node.ifs = self.expressions(node.ifs)
         return node
 
@@ -224,7 +294,8 @@ class ExpressionRules(Walker):
         """Check the parameters; the body is a scope of its own."""
         self.visit_arguments(node.args)
         scope = self.scope
-        with self.inside(Scope("lambda", scope.class_name, iterables=scope.iterables)):
+        own = frozenset(parameter_names(node.args)) - self.bindings.shared
+        with self.inside(Scope("lambda", scope.class_name, iterables=scope.iterables, own=own)):
             node.body = self.expression(node.body)
         return node
 
@@ -272,6 +343,18 @@ class ExpressionRules(Walker):
 
     visit_Yield = _visit_yield
     visit_YieldFrom = _visit_yield
+
+
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    """Return the names of all parameters, the positional ones first."""
+    parts = (
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        arguments.vararg,
+        arguments.kwarg,
+    )
+    return [part.arg for part in parts if part is not None]
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -11,7 +11,7 @@ import datetime
 import decimal
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -24,6 +24,10 @@ EXACT: frozenset[type] = frozenset(
 """Types whose text is made of their data alone."""
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,16}>")
+
+_Split = Callable[[str], tuple[int | str, Iterable[tuple[bool, int | str]]]]
+_split = cast(_Split, _string.formatter_field_name_split)  # pyright: ignore[reportUnknownMemberType]
+"""What string.Formatter itself splits field names with."""
 
 ReadAttribute = Callable[[object, str], object]
 
@@ -78,16 +82,16 @@ def percent(text: str, values: object) -> str:
 
 
 @lru_cache(maxsize=256)
-def _reads_nothing(template: str) -> bool:
+def reads_nothing(template: str) -> bool:
     """Whether no field of the template reads an attribute or an item, nested specs included."""
     try:
         fields = list(string.Formatter().parse(template))
     except ValueError:
-        return True  # the real str.format gives the message
+        return False  # how far it would get before it fails is nobody's business
     for _, name, spec, _ in fields:
         if name and ("." in name or "[" in name):
             return False
-        if spec and not _reads_nothing(spec):
+        if spec and not reads_nothing(spec):
             return False
     return True
 
@@ -106,7 +110,7 @@ class SafeFormatter(string.Formatter):
         self, field_name: str, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> tuple[object, str | int]:
         """Resolve ``name.attribute[item]`` step by step."""
-        first, rest = _string.formatter_field_name_split(field_name)
+        first, rest = _split(field_name)
         value: object = self.get_value(first, args, kwargs)
         for is_attribute, key in rest:
             value = self._read_attribute(value, str(key)) if is_attribute else cast(Any, value)[key]
@@ -122,10 +126,10 @@ class SafeFormatter(string.Formatter):
 
     def text_format(self, template: str, /, *args: object, **kwargs: object) -> str:
         """``str.format`` for scripts."""
-        if type(template) is str and _reads_nothing(template):
-            return template.format(
-                *[shown(value) for value in args], **{key: shown(value) for key, value in kwargs.items()}
-            )
+        if type(template) is str and reads_nothing(template):
+            if kwargs:
+                kwargs = {key: shown(value) for key, value in kwargs.items()}
+            return template.format(*map(shown, args), **kwargs)
         return self.vformat(template, args, kwargs)
 
     def text_format_map(self, template: str, mapping: Mapping[str, object], /) -> str:

@@ -11,23 +11,39 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from bascule.guest import hidden
 from bascule.guest.advice import missing_attribute
 from bascule.guest.calls import ToolCall
-from bascule.guest.classes import ScriptClasses, TypeView
+from bascule.guest.classes import METACLASSES, ScriptClasses, TypeView, stable_object_repr
 from bascule.guest.errors import ToolError
 from bascule.guest.facade import Facade, Rows
-from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown, stable_repr
+from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown
 from bascule.guest.reading import About
 from bascule.guest.rules.attributes import REPLACED
 from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
-from bascule.guest.tables import Tables, Verdict
+from bascule.guest.tables import TOOL_ERROR, Tables, Verdict
 
 _super_self = super.__dict__["__self__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
 _super_self_class = super.__dict__["__self_class__"].__get__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedNames:
+    """Attribute names for which compiled code reads sets of types.
+
+    Attributes:
+        attributes: names read of objects.
+        classes: names read of what is most likely a class.
+        supers: names read of ``super()`` in methods.
+    """
+
+    attributes: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    supers: frozenset[str] = frozenset()
 
 
 class Guards:
@@ -50,21 +66,23 @@ class Guards:
         self._namespace = namespace
         self._replacements = dict(replacements)
         self._allowed: dict[str, set[type]] = {}
-        self._class_names: set[tuple[type, str]] = set()
+        self._class_names: dict[str, set[type]] = {}
+        self._super_names: dict[str, set[type]] = {}
         self._about = About(self.classes, namespace)
 
     # ------------------------------------------------------------ the helpers of the transformed code
 
-    def globals(self, attribute_names: Iterable[str]) -> dict[str, object]:
-        """Return the hidden globals; ``attribute_names`` are those the code has sets for."""
+    def globals(self, names: GuardedNames) -> dict[str, object]:
+        """Return the hidden globals; ``names`` are those the code has sets for."""
         return {
             hidden.TYPE: type,
             hidden.PLAIN: self.classes.plain,
             hidden.EXACT: EXACT,
             hidden.CHECK: self.check,
             hidden.WRITE: self.check_write,
+            hidden.UPDATE: self.check_update,
             hidden.DELETE: self.check_delete,
-            hidden.SUPER: self.read_super,
+            hidden.SUPER: self.check_super,
             hidden.SPECIAL: self.read_special,
             hidden.ABOUT: self._about.read,
             hidden.CLASS: self.classes.register,
@@ -74,7 +92,10 @@ class Guards:
             hidden.EXCEPTION: Exception,
             hidden.SHOWN: shown,
             hidden.PERCENT: percent,
-            **{hidden.allowed_set(name): self._allowed_types(name) for name in attribute_names},
+            hidden.METACLASSES: METACLASSES,
+            **{hidden.allowed_set(name): self._allowed_types(name) for name in names.attributes},
+            **{hidden.class_set(name): self._class_names.setdefault(name, set()) for name in names.classes},
+            **{hidden.super_set(name): self._super_names.setdefault(name, set()) for name in names.supers},
         }
 
     def _allowed_types(self, name: str) -> set[type]:
@@ -126,6 +147,10 @@ class Guards:
         """Whether the script made this class, by a class statement or through a facade."""
         return self.classes.is_known(cls)
 
+    def view(self, cls: type, /) -> object:
+        """Return a class as the script may hold it: itself, or what stands for it."""
+        return self.classes.view(cls)
+
     def adopt(self, cls: type, /) -> None:
         """Count a class that a facade made for the script among the script's own."""
         self.classes.adopt(cls)
@@ -150,7 +175,7 @@ class Guards:
             return self._check_class(value, name)
         verdict, owner = self._of_instance(kind, name)
         if verdict == "given":
-            if allowed is not None:
+            if allowed is not None and self._is_lasting(kind, name):
                 allowed.add(kind)
             return value
         if verdict == "replaced":
@@ -172,8 +197,8 @@ class Guards:
             # What no class defines is an instance's own, or missing: Python says so itself.
             return ("given" if verdict == "absent" else verdict), owner
         if issubclass(kind, ToolError):
-            return ("given" if name in self.tables.instances.get(ToolError, _TOOL_ERROR) else "refused"), kind
-        return "refused", kind
+            return ("given" if name in TOOL_ERROR else "refused"), kind
+        return "refused", object
 
     def _by_order(self, order: Iterable[type], name: str, *, of_class: bool = False) -> tuple[Verdict, type]:
         for owner in order:
@@ -185,8 +210,17 @@ class Guards:
                 ), owner
         return "absent", object
 
+    def _is_lasting(self, kind: type, name: str, *, of_class: bool = False) -> bool:
+        """Whether a name stays given: a class may lose one and uncover that of a known type behind it."""
+        return not self.classes.is_known(kind) or all(
+            self._by_order((owner,), name, of_class=of_class)[0] == "given"
+            for owner in kind.__mro__
+            if name in owner.__dict__
+        )
+
     def _check_class(self, cls: type, name: str) -> object:
-        if (cls, name) in self._class_names:
+        given = self._class_names.setdefault(name, set())
+        if cls in given:
             return cls
         row = self.tables.classes.get(cls)
         verdict: Verdict
@@ -202,7 +236,8 @@ class Guards:
         else:
             verdict = "refused"
         if verdict == "given":
-            self._class_names.add((cls, name))
+            if row is not None or self._is_lasting(cls, name, of_class=True):
+                given.add(cls)
             return cls
         if verdict == "replaced":
             return _Shim(name, self._replacement(owner, name, None))
@@ -212,10 +247,7 @@ class Guards:
         """Return what reading a replaced name gives; ``value`` is None when it is read from the class."""
         if owner is str:
             unbound = self.formatter.text_format if name == "format" else self.formatter.text_format_map
-            if value is None:
-                return lambda template, /, *args, **kwargs: unbound(template, *args, **kwargs)
-            bound: Callable[..., object] = _bound(unbound, value)
-            return bound
+            return _free(unbound) if value is None else _bound(unbound, value)
         replacement: Callable[..., object] | None = self._replacements.get((owner, name))
         if replacement is None:
             raise AttributeError(f"{owner.__name__}.{name} is not available")
@@ -257,6 +289,16 @@ class Guards:
             return value
         raise _read_only(value, name)
 
+    def check_update(self, value: object, name: str) -> object:
+        """Return the object whose ``name`` an augmented assignment reads and sets.
+
+        Raises:
+            AttributeError: scripts may not read it, or not change it.
+        """
+        if self.check(self.check_write(value, name), name) is not value:
+            raise _read_only(value, name)
+        return value
+
     def check_delete(self, value: object, name: str) -> object:
         """Return the object to delete ``name`` from; classes keep what they have.
 
@@ -270,26 +312,48 @@ class Guards:
 
     # ------------------------------------------------------------ super and special methods
 
-    def read_super(self, bound: super, name: str) -> object:
-        """Return ``super().name``."""
+    def check_super(self, bound: super, name: str) -> object:
+        """Return the object to read ``super().name`` from.
+
+        Raises:
+            AttributeError: what comes next in the order of classes does not give the name.
+        """
         self_class: type = _super_self_class(bound)
-        order = self_class.__mro__
-        rest = order[order.index(_super_class(bound)) + 1 :]
         value: object = _super_self(bound)
-        verdict, owner = self._by_order(rest, name, of_class=isinstance(value, type))
-        if name in SPECIAL_METHODS and verdict == "refused":
-            if owner is object and name == "__repr__":
-                return lambda: stable_repr(value)
-            if owner is object and name == "__hash__":
-                return lambda: self.classes.order(value)
-            verdict = (
-                "given" if owner in self.tables.extensible or owner in self.tables.instances else verdict
-            )
+        of_class = isinstance(value, type)
+        order = self_class.__mro__
+        verdict, owner = self._of_super(
+            order[order.index(_super_class(bound)) + 1 :], name, of_class=of_class
+        )
+        if verdict == "given":
+            if not of_class and self._is_super_safe(order, name):
+                self._super_names.setdefault(name, set()).add(self_class)
+            return bound
         if verdict == "replaced":
-            return self._replacement(owner, name, None if isinstance(value, type) else value)
-        if verdict == "refused":
-            raise AttributeError(f"super() does not give {name!r} of {owner.__name__!r} to scripts")
-        return getattr(bound, name)
+            if owner is object:
+                stand_in = self.classes.order if name == "__hash__" else stable_object_repr
+                return _Shim(name, lambda: stand_in(value))
+            return _Shim(name, self._replacement(owner, name, None if of_class else value))
+        raise AttributeError(f"super() does not give {name!r} of {owner.__name__!r} to scripts")
+
+    def _of_super(self, order: Iterable[type], name: str, *, of_class: bool) -> tuple[Verdict, type]:
+        verdict, owner = self._by_order(order, name, of_class=of_class)
+        if verdict == "absent":
+            return "given", owner
+        if verdict == "refused" and name in SPECIAL_METHODS:
+            if owner is object and name in ("__repr__", "__hash__"):
+                return "replaced", owner
+            if owner in self.tables.extensible or owner in self.tables.instances:
+                return "given", owner
+        return verdict, owner
+
+    def _is_super_safe(self, order: tuple[type, ...], name: str) -> bool:
+        """Whether every class in the order that defines the name may give it, wherever super() starts."""
+        return all(
+            self._of_super((owner,), name, of_class=False)[0] == "given"
+            for owner in order
+            if name in owner.__dict__
+        )
 
     def read_special(self, value: object, name: str) -> object:
         """Return ``Class.__init__`` and the like; objects do not give their special methods."""
@@ -304,12 +368,22 @@ class Guards:
         raise AttributeError(f"`{name}` can be read only from a class of yours or one it inherits from")
 
 
-_TOOL_ERROR = frozenset({"args", "kind", "message", "suggestion", "retryable", "add_note"})
-
-
 def _bound(function: Callable[..., object], first: object) -> Callable[..., object]:
     """Bind the first argument in a closure: functools.partial would show what it holds."""
-    return lambda *args, **kwargs: function(first, *args, **kwargs)
+
+    def bound(*args: object, **kwargs: object) -> object:
+        return function(first, *args, **kwargs)
+
+    return bound
+
+
+def _free(function: Callable[..., object]) -> Callable[..., object]:
+    """Hide whose method a function is."""
+
+    def free(*args: object, **kwargs: object) -> object:
+        return function(*args, **kwargs)
+
+    return free
 
 
 class _Shim:

@@ -15,8 +15,9 @@ PLAIN = "<plain>"  # set of script classes whose attributes are all the script's
 EXACT = "<exact>"  # frozenset of types whose text is plain data
 CHECK = "<check>"  # check(object, name) -> what to read `name` from, or AttributeError
 WRITE = "<write>"  # write(object, name) -> object, or AttributeError
+UPDATE = "<update>"  # update(object, name) -> object, or AttributeError: reads, then writes
 DELETE = "<delete>"  # delete(object, name) -> object, or AttributeError
-SUPER = "<super>"  # read a name from a super object
+SUPER = "<super>"  # super(super object, name) -> what to read `name` from, or AttributeError
 SPECIAL = "<special>"  # read a special method from a class
 ABOUT = "<about>"  # read __name__, __class__, __doc__ ... of anything
 CLASS = "<class>"  # innermost class decorator: the class is the script's
@@ -36,7 +37,11 @@ SCRIPT = "<script>"  # the function the script becomes
 TEMPORARY = "<t>"
 INNER_TEMPORARY = "<u>"  # the same inside comprehensions, where it is a closure variable
 
+METACLASSES = "<metaclasses>"  # frozenset of metaclasses whose classes hash by identity
+RECEIVER = "<self>"  # whether the first argument of this method is of a plain script class
+
 _Node = TypeVar("_Node", bound=ast.AST)
+_LOAD, _STORE, _IN = ast.Load(), ast.Store(), ast.In()
 
 
 def allowed_set(name: str) -> str:
@@ -44,19 +49,36 @@ def allowed_set(name: str) -> str:
     return f"<ok:{name}>"
 
 
+def class_set(name: str) -> str:
+    """Return the name of the global set of class objects that give ``name``."""
+    return f"<class:{name}>"
+
+
+def super_set(name: str) -> str:
+    """Return the name of the global set of types on which ``super().name`` is safe wherever it starts."""
+    return f"<super:{name}>"
+
+
 def place(node: _Node, origin: ast.AST) -> _Node:
     """Give ``node`` (not its children) the position of ``origin``, so that errors point into the script."""
-    return ast.copy_location(node, origin)
+    there = origin.__dict__
+    node.__dict__.update(
+        lineno=there["lineno"],
+        col_offset=there["col_offset"],
+        end_lineno=there["end_lineno"],
+        end_col_offset=there["end_col_offset"],
+    )
+    return node
 
 
 def load(name: str, origin: ast.AST) -> ast.Name:
     """Build a read of a hidden name."""
-    return place(ast.Name(name, ast.Load()), origin)
+    return place(ast.Name(name, _LOAD), origin)
 
 
 def store(name: str, origin: ast.AST) -> ast.Name:
     """Build a write of a hidden name."""
-    return place(ast.Name(name, ast.Store()), origin)
+    return place(ast.Name(name, _STORE), origin)
 
 
 def constant(value: str | int | tuple[str, ...] | None, origin: ast.AST) -> ast.Constant:
@@ -69,7 +91,22 @@ def call(name: str, origin: ast.AST, *arguments: ast.expr) -> ast.Call:
     return place(ast.Call(load(name, origin), list(arguments), []), origin)
 
 
-def if_type_in(subject: ast.expr, again: ast.expr, types: str, other: ast.expr) -> ast.IfExp:
-    """Build ``again if type(subject) in types else other``."""
-    test = ast.Compare(call(TYPE, subject, subject), [ast.In()], [load(types, subject)])
-    return place(ast.IfExp(place(test, subject), again, other), subject)
+def type_in(subject: ast.expr, types: str) -> ast.expr:
+    """Build ``type(subject) in types``."""
+    test = ast.Compare(call(TYPE, subject, subject), [_IN], [load(types, subject)])
+    return place(test, subject)
+
+
+def choice(test: ast.expr, value: ast.expr, other: ast.expr) -> ast.IfExp:
+    """Build ``value if test else other``."""
+    return place(ast.IfExp(test, value, other), value)
+
+
+def both(first: ast.expr, second: ast.expr) -> ast.BoolOp:
+    """Build ``first and second``."""
+    return place(ast.BoolOp(ast.And(), [first, second]), first)
+
+
+def is_in(subject: ast.expr, members: str) -> ast.expr:
+    """Build ``subject in members``."""
+    return place(ast.Compare(subject, [_IN], [load(members, subject)]), subject)

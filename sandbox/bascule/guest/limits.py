@@ -28,8 +28,12 @@ MAX_RECURSION = 2_000
 through ``sorted`` crashes between 3,000 and 10,000, everything else later."""
 
 _AGAIN_S = 0.02
-_OWN_FRAMES = 60
-"""Frames of the guest above and below the script's own."""
+
+_LAST_FRAME_S = 5.0
+"""Time that sending the last frame may take before faulthandler could end it."""
+
+_OWN_FRAMES = 180
+"""Frames of the guest above and below the script's own, ``loop.EXCHANGE_FRAMES`` among them."""
 
 Kind = Literal["wall_limit", "cpu_limit"]
 Stop = Callable[[Kind, float, "FrameType | None"], NoReturn]
@@ -73,11 +77,13 @@ class Deadlines:
             self._arm(max(self._wall_s - self._used_s, 0.001))
 
     def cancel(self) -> None:
-        """Disarm everything; the run is over."""
-        self._since = None
+        """Disarm everything; the run is over and only the last frame has to go out."""
+        self.pause()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        faulthandler.cancel_dump_traceback_later()
+        # Joining faulthandler's thread costs more than the rest of a short run; the process ends first.
+        if self._wall_s - self._used_s < _LAST_FRAME_S:
+            faulthandler.cancel_dump_traceback_later()
 
     def _arm(self, seconds: float) -> None:
         self._armed = True

@@ -8,6 +8,7 @@ then the commands of the stretch go out and deliveries come in, one stretch for 
 from __future__ import annotations
 
 import _thread
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -20,13 +21,19 @@ from bascule.guest.ending import Ender, RunEnded
 from bascule.guest.errors import failure_exception
 from bascule.guest.futures import Future, HostFuture, activate
 from bascule.guest.position import calling_line
-from bascule.guest.workers import MAX_WORKERS, Worker
+from bascule.guest.workers import MAX_WORKERS, Carrier, Worker
 
 if TYPE_CHECKING:
     from bascule.guest.calls import ToolCall
     from bascule.guest.clock import Clock
     from bascule.guest.tasks import Task
     from bascule.wire import Act, Delivery, Done
+
+EXCHANGE_FRAMES = 120
+"""Depth that one exchange with the host may take: our frames, and a result as deep as one may be."""
+
+_SHALLOW_FRAMES = 40
+"""Depth up to which there is always room for an exchange, whatever the limit."""
 
 
 class Host(Protocol):
@@ -69,7 +76,8 @@ class Loop:
         self._control = _thread.allocate_lock()
         self._control.acquire()
         self._worker: Worker | None = None
-        self._workers: dict[Worker, None] = {}
+        self._carriers: dict[Carrier, None] = {}
+        self._idle: list[Carrier] = []
         self._parked: deque[Worker] = deque()
         self.run_ended: RunEnded | None = None
         self._stopping = False
@@ -240,6 +248,7 @@ class Loop:
     def _check_open(self) -> None:
         if self.closed:
             raise RuntimeError("the script has ended; nothing can be called any more")
+        check_depth()
 
     # ------------------------------------------------------------ workers
 
@@ -261,30 +270,37 @@ class Loop:
         self._control.release()
 
     def worker_ended(self, worker: Worker) -> None:
-        """Take an ended worker off the list and take control back."""
-        del self._workers[worker]
+        """Free the thread of an ended worker and give control back."""
+        carrier = worker.carrier
+        if carrier is not None:
+            carrier.worker = worker.carrier = None
+            self._carriers.pop(carrier)
+            self._idle.append(carrier)
         if self._parked:
             self._runnable.append(self._parked.popleft())
         self._control.release()
 
     def finish_workers(self) -> None:
         """Run every function that was submitted to a pool to its end, as Python does before it exits."""
-        while self._runnable or self._workers:
+        while self._runnable or self._carriers:
             if self._runnable:
                 self._run_worker(self._runnable.popleft())
             else:
                 self._next_delivery()
 
     def _run_worker(self, worker: Worker) -> None:
-        if not worker.started:
-            if len(self._workers) >= MAX_WORKERS:
+        carrier = worker.carrier
+        if carrier is None:
+            if len(self._carriers) >= MAX_WORKERS:
                 self._parked.append(worker)
                 return
-            self._workers[worker] = None
+            carrier = worker.carrier = self._idle.pop() if self._idle else Carrier()
+            carrier.worker = worker
+            self._carriers[carrier] = None
         self._worker = worker
         task, self.current_task = self.current_task, None
         try:
-            worker.resume()
+            carrier.resume()
             self._control.acquire()
         finally:
             self._worker = None
@@ -295,9 +311,29 @@ class Loop:
     def close(self) -> None:
         """Refuse everything from now on and unwind what still waits."""
         self.closed = True
-        for worker in list(self._workers):
-            worker.abandon()
+        for carrier in list(self._carriers):
+            carrier.abandon()
             self._control.acquire()
+        for carrier in self._idle:
+            carrier.abandon()
+        self._idle.clear()
+
+
+def check_depth() -> None:
+    """Raise RecursionError here, where nothing has been sent, rather than in the middle of an exchange.
+
+    An exchange that breaks off would leave host and guest out of step, and the script could catch the error.
+    """
+    try:
+        sys._getframe(_SHALLOW_FRAMES)
+    except ValueError:
+        return
+    _descend(EXCHANGE_FRAMES)
+
+
+def _descend(frames: int) -> None:
+    if frames:
+        _descend(frames - 1)
 
 
 def _ignore(_: object) -> None:

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
-_SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+_SELF_MATCHING: tuple[type, ...] = (
+    bool,
+    bytearray,
+    bytes,
+    dict,
+    float,
+    frozenset,
+    int,
+    list,
+    set,
+    str,
+    tuple,
+)
 """Types whose one positional sub-pattern matches the subject itself (PEP 634), subclasses included."""
 
 Check = Callable[[object, str], object]
@@ -24,7 +37,7 @@ class _VettedClass(type):
 
     real: type
     names: tuple[str, ...]
-    check: Check
+    check: Callable[[object, str], object]
 
     def __instancecheck__(cls, instance: object) -> bool:
         """Whether the subject is an instance and gives every attribute that the pattern reads."""
@@ -63,17 +76,21 @@ class Matcher:
             return cls
         if keywords and cls in _SELF_MATCHING:
             raise TypeError(f"a pattern of {cls.__name__} takes no keywords: test the value with `if`")
-        arguments: object = getattr(cls, "__match_args__", None) if positional else ()
-        if arguments is None and positional == 1 and not keywords and issubclass(cls, _SELF_MATCHING):
+        found: object = getattr(cls, "__match_args__", None) if positional else ()
+        if found is None and positional == 1 and not keywords and issubclass(cls, _SELF_MATCHING):
             return cls
-        if not isinstance(arguments, tuple) or len(arguments) < positional:
-            accepted = len(arguments) if isinstance(arguments, tuple) else 0
+        arguments = cast("tuple[object, ...]", found) if isinstance(found, tuple) else ()
+        if len(arguments) < positional:
+            accepted = len(arguments)
             raise TypeError(
                 f"{cls.__name__}() accepts {accepted} positional sub-patterns ({positional} given)"
             )
-        if any(type(name) is not str or name.startswith("__") for name in arguments):
+        names = tuple(
+            name for name in arguments[:positional] if type(name) is str and not name.startswith("__")
+        )
+        if len(names) < positional:
             raise TypeError(f"{cls.__name__}.__match_args__ must be plain names")
-        key = (cls, keywords, arguments[:positional])
+        key = (cls, keywords, names)
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = self._make(*key)
@@ -81,5 +98,6 @@ class Matcher:
 
     def _make(self, cls: type, keywords: tuple[str, ...], positional: tuple[str, ...]) -> type:
         made = _VettedClass(cls.__name__, (), {"__match_args__": positional, "__slots__": ()})
-        made.real, made.names, made.check = cls, (*positional, *keywords), self._check
+        made.real, made.names = cls, (*positional, *keywords)
+        type.__setattr__(made, "check", staticmethod(self._check))
         return made

@@ -111,11 +111,11 @@ def _check_module(survey: Survey, node: ast.AST, name: str) -> bool:
         return False
     top = name.partition(".")[0]
     near = [] if top in REFUSED_MODULES else nearest(name, [*MODULES, *_OPEN_MODULES], 1)
-    if near:
-        survey.find(node, "refused_import", f"there is no module `{name}`", f"did you mean `{near[0]}`?")
-    elif top in survey.roots:
+    if top in survey.given:
         hint = f"call `{top}` without an import"
         survey.find(node, "refused_import", f"`{top}` is a tool, not a module: it needs no import", hint)
+    elif near:
+        survey.find(node, "refused_import", f"there is no module `{name}`", f"did you mean `{near[0]}`?")
     else:
         survey.find(node, "refused_import", refusal(name), _tools(survey))
     return False

@@ -43,7 +43,7 @@ def build_namespace(
         "__builtins__": build_builtins(guards, environment.output),
         **SCRIPT_ERRORS,
         **tools,
-        **guards.globals(compiled.attribute_names),
+        **guards.globals(compiled.names),
         hidden.IMPORT: imports.import_top,
         hidden.IMPORT_FROM: imports.import_from,
         hidden.MATCHABLE: matcher.matchable,

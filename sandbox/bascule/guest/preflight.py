@@ -6,16 +6,13 @@ work. Only certainties count: a doubtful case is left to the run.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Sequence
 
 from bascule.guest.await_checks import check_awaits
 from bascule.guest.call_checks import check_tool_calls
-from bascule.guest.cleanup import has_async
-from bascule.guest.compiler import CompiledScript, ScriptRefused, parse_script, try_compile
+from bascule.guest.compiler import CompiledScript, ParsedScript, ScriptRefused, parse_script, try_compile
 from bascule.guest.field_checks import check_fields
 from bascule.guest.name_checks import check_imports, check_module_attributes, check_names
-from bascule.guest.source import Source
 from bascule.guest.survey import Survey
 from bascule.wire import ScriptError, ToolStub
 
@@ -32,19 +29,17 @@ def check_script(text: str, stubs: Sequence[ToolStub]) -> CompiledScript:
         ScriptRefused: with all findings of compiler and checks in one list, by line.
     """
     parsed = parse_script(text, tool_names=[stub.name for stub in stubs])
+    findings = check_calls(parsed, stubs)
     compiled, errors = try_compile(parsed)
-    uses_async = has_async(parsed.tree) if compiled is None else compiled.uses_async
-    found = ordered([*errors, *check_calls(parsed.tree, parsed.source, stubs, uses_async)])
+    found = ordered([*errors, *findings])
     if compiled is None or found:
         raise ScriptRefused(tuple(found))
     return compiled
 
 
-def check_calls(
-    tree: ast.Module, source: Source, stubs: Sequence[ToolStub], uses_async: bool
-) -> list[ScriptError]:
+def check_calls(parsed: ParsedScript, stubs: Sequence[ToolStub]) -> list[ScriptError]:
     """Return what is certainly wrong with names, imports, tool calls, awaits and fields, by line."""
-    survey = Survey(tree, source, stubs, uses_async)
+    survey = Survey(parsed.source, parsed.outline, stubs)
     for check in _CHECKS:
         check(survey)
     return ordered(survey.findings)

@@ -73,8 +73,8 @@ class About:
 
     def _name(self, value: object, name: str) -> str | None:
         kind = type(value)
-        if kind is TypeView:
-            return TypeView.name_of(value)  # type: ignore[arg-type]
+        if isinstance(value, TypeView):
+            return TypeView.name_of(value)
         if kind is Tool:
             return value.tool_name  # type: ignore[attr-defined,no-any-return]
         if kind is Facade:
@@ -108,7 +108,8 @@ class About:
             return None
         if not isinstance(fields, dict):
             return None
-        return {key: item for key, item in fields.items() if type(key) is str and not _is_internal(key)}
+        known = cast("dict[object, object]", fields)
+        return {key: item for key, item in known.items() if type(key) is str and not _is_internal(key)}
 
 
 def _is_internal(name: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import types
-from typing import Any
+from typing import Any, cast
 
 from bascule.guest.advice import did_you_mean
 from bascule.guest.errors import ToolError
@@ -83,7 +83,8 @@ def safe_text(error: BaseException) -> str:
     """Return the exception's text, bounded, without addresses and without paths of this machine."""
     try:
         text = str(error)
-    except Exception as failure:  # the script may have written __str__, and it may do anything
+    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as failure:
+        # The script may have written __str__, and it may do anything.
         text = f"<its text could not be made: {type(failure).__name__}>"
     if type(text) is not str:
         text = str.__str__(text)
@@ -101,11 +102,11 @@ def _suggestion(error: BaseException, text: str) -> str | None:
     if isinstance(error, KeyError):
         return _for_key(error)
     if isinstance(error, NameError):
-        return _for_name(error)
+        return _for_name(error, text)
     if isinstance(error, AttributeError):
         return _for_attribute(error)
     if isinstance(error, TypeError):
-        return _for_type(text)
+        return _for_type(error, text)
     if isinstance(error, IndexError):
         return "test the length first: the list may be empty"
     if isinstance(error, AssertionError) and not text:
@@ -129,12 +130,10 @@ def _innermost(error: BaseException) -> types.FrameType | None:
 def _for_key(error: KeyError) -> str | None:
     """Name the keys of the dict that most likely missed the key: one in the variables of the line's frame."""
     key: object = error.args[0] if error.args else None
-    frame = _innermost(error)
-    if type(key) is not str or frame is None:
+    if type(key) is not str:
         return "look at the keys first, or use `.get(key)`"
-    names = set(frame.f_code.co_names) | set(frame.f_code.co_varnames)
-    variables = {**{name: frame.f_globals.get(name) for name in names}, **frame.f_locals}
-    dicts = [value for value in variables.values() if type(value) is dict and value]
+    found = _variables(error).values()
+    dicts = [cast("dict[object, object]", value) for value in found if type(value) is dict and value]
     for keys in ([item for item in value if type(item) is str] for value in dicts):
         hint = did_you_mean(key, keys[:_MAX_CANDIDATES])
         if hint:
@@ -145,12 +144,41 @@ def _for_key(error: KeyError) -> str | None:
     return "look at the keys first, or use `.get(key)`"
 
 
-def _for_name(error: NameError) -> str | None:
+def _variables(error: BaseException) -> dict[str, object]:
+    """Return the variables that the code of the line's frame names."""
+    frame = _innermost(error)
+    if frame is None:
+        return {}
+    names = set(frame.f_code.co_names) | set(frame.f_code.co_varnames)
+    return {**{name: frame.f_globals.get(name) for name in sorted(names)}, **frame.f_locals}
+
+
+def _for_loop_over_dict(error: TypeError) -> str | None:
+    """Explain texts that are keys: the script went through a dict, not through the list in it."""
+    variables = _variables(error)
+    texts = {value for value in variables.values() if type(value) is str}
+    for name, variable in variables.items():
+        if type(variable) is not dict:
+            continue
+        value = cast("dict[object, object]", variable)
+        keys = [key for key in list(value)[:_MAX_KEYS] if type(key) is str]
+        if texts.isdisjoint(keys):
+            continue
+        lists = [key for key in keys if type(value[key]) is list]
+        advice = f": loop over {name}[{lists[0]!r}]" if len(lists) == 1 else ""
+        shown = ", ".join(repr(key)[:60] for key in keys)
+        return f"`{name}` is a dict with {shown}, and a loop over a dict gives its keys{advice}"
+    return None
+
+
+def _for_name(error: NameError, text: str) -> str | None:
     name: object = error.name
+    if isinstance(error, UnboundLocalError):
+        local = re.search(r"'(\w+)'", text)
+        name = local.group(1) if local else "it"
+        return f"`{name}` is assigned later in this function: assign it first, or write `global {name}`"
     if type(name) is not str:
         return None
-    if isinstance(error, UnboundLocalError):
-        return f"`{name}` is assigned later in this function: assign it first, or write `global {name}`"
     if name in MODULES:
         return f"add `import {name}` at the top"
     frame = _innermost(error)
@@ -171,7 +199,7 @@ def _for_attribute(error: AttributeError) -> str | None:
         return None
     known = {item for base in kind.__mro__ if base.__module__ == "__main__" for item in base.__dict__}
     fields: object = getattr(error.obj, "__dict__", None)
-    known |= set(fields) if type(fields) is dict else set()
+    known |= set(cast("dict[str, object]", fields)) if type(fields) is dict else set()
     return did_you_mean(name, sorted(item for item in known if not item.startswith("_"))[:_MAX_CANDIDATES])
 
 
@@ -193,7 +221,9 @@ _TYPE_HINTS: tuple[tuple[str, str], ...] = (
 )
 
 
-def _for_type(text: str) -> str | None:
+def _for_type(error: TypeError, text: str) -> str | None:
     if "write `await" in text or "ToolCall" in text:
         return "write `await` before the call"
+    if "string indices must be" in text and (hint := _for_loop_over_dict(error)):
+        return hint
     return next((hint for pattern, hint in _TYPE_HINTS if re.search(pattern, text)), None)

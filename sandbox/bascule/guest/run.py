@@ -19,7 +19,7 @@ from bascule.guest.compiler import CompiledScript
 from bascule.guest.environment import Environment
 from bascule.guest.facade import Facade
 from bascule.guest.limits import recursion_of
-from bascule.guest.loop import Host, Loop
+from bascule.guest.loop import Host, Loop, check_depth
 from bascule.guest.output import Output
 from bascule.guest.position import calling_line, script_line
 from bascule.guest.statement_at import statement_at
@@ -94,10 +94,10 @@ class Run:
     ) -> NoReturn:
         """End the run because it ran too long; ``frame`` is where the main thread is."""
         worker = self.loop.worker
-        if worker is not None and worker.ident is not None:
+        if worker is not None and worker.carrier is not None:
             # There is no public way to the frames of other threads.
             frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
-            frame = frames.get(worker.ident, frame)
+            frame = frames.get(worker.carrier.ident, frame)
         line = script_line(frame)
         what = "of CPU time " if kind == "cpu_limit" else ""
         self.stop(
@@ -165,6 +165,7 @@ class Run:
         return "" if line is None or self.compiled is None else statement_at(self.compiled.tree, line)
 
     def _hand_over(self) -> None:
+        check_depth()
         act = self._commands.take_output()
         if act is not None:
             self._host.hand_over(act)

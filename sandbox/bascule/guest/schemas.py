@@ -45,9 +45,9 @@ def resolved(schema: Schema, root: Schema) -> Schema:
         reference = schema.get("$ref")
         if not isinstance(reference, str):
             return schema
-        target: Any = root
+        target: object = root
         for step in reference.removeprefix("#/").split("/"):
-            target = target.get(step) if isinstance(target, dict) else None
+            target = cast(Schema, target).get(step) if isinstance(target, dict) else None
         schema = cast(Schema, target) if isinstance(target, dict) else {}
     return {}
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 import __future__
 
 import ast
+from collections.abc import Iterable
+from typing import cast
 
 from bascule.guest import hidden
 from bascule.guest.expressions import ExpressionRules
-from bascule.guest.rules.syntax import CLASS_VARIABLES, attribute_problem
+from bascule.guest.rules.syntax import CLASS_VARIABLES, SPECIAL_METHODS, attribute_problem
 from bascule.guest.walker import Visited
 
 _FUTURES = frozenset(__future__.all_feature_names) - {"barry_as_FLUFL"}
@@ -28,7 +30,7 @@ class StatementRules(ExpressionRules):
             self.scope.kind == "class"
             and len(node.targets) == 1
             and isinstance(target, ast.Name)
-            and target.id in CLASS_VARIABLES
+            and (target.id in CLASS_VARIABLES or target.id in SPECIAL_METHODS)
             and _is_data(target.id, node.value)
         ):
             return node
@@ -37,7 +39,12 @@ class StatementRules(ExpressionRules):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Visited:
-        """Keep it: Python evaluates the target once. An attribute target is guarded like any store."""
+        """Keep it: Python evaluates the target once. An attribute target is read as well as stored."""
+        if isinstance(node.target, ast.Attribute):
+            node.target.attr = self.mangled(node.target.attr)
+            node.target = self.visit_target(node.target, hidden.UPDATE)
+            node.value = self.expression(node.value)
+            return node
         return self.node_contents_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Visited:
@@ -171,13 +178,13 @@ def _is_data(name: str, value: ast.expr) -> bool:
         data: object = ast.literal_eval(value)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return False
-    if name == "__hash__":
-        return data is None
+    if name in SPECIAL_METHODS:
+        return data is None  # the class opts out of what its bases can do
     if name == "__doc__":
         return isinstance(data, str)
-    names = (data,) if isinstance(data, str) else data
-    if not isinstance(names, (tuple, list, set)):
+    if not isinstance(data, (str, tuple, list, set)):
         return False
+    names = [data] if isinstance(data, str) else cast("Iterable[object]", data)
     return all(
         isinstance(item, str) and item.isidentifier() and not attribute_problem(item) for item in names
     )

@@ -12,22 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from bascule.guest.bindings import bound_by
+from bascule.guest.outline import Outline
 from bascule.guest.schemas import Schema, fields, literal, only_type
 from bascule.guest.source import Source
 from bascule.wire import ScriptError, ToolStub
 
 _CATCH_ALL = frozenset({"Exception", "BaseException"})
-
-
-def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a node that run: annotations do not."""
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns"):
-            continue
-        if isinstance(value, ast.AST):
-            yield value
-        elif isinstance(value, list):
-            yield from (item for item in cast("list[object]", value) if isinstance(item, ast.AST))
 
 
 class Survey:
@@ -36,36 +26,27 @@ class Survey:
     Attributes:
         tools: stubs by dotted name, without those whose first part the script binds itself.
         roots: names under which tools are reached.
+        given: the same, with those that the script binds itself.
         findings: everything that is certainly wrong.
     """
 
-    def __init__(self, tree: ast.Module, source: Source, stubs: Sequence[ToolStub], uses_async: bool) -> None:
-        self.tree = tree
+    def __init__(self, source: Source, whole: Outline, stubs: Sequence[ToolStub]) -> None:
         self.source = source
-        self.uses_async = uses_async
+        self.uses_async = whole.has_async
         self.findings: list[ScriptError] = []
-        self.nodes: list[ast.AST] = []
-        self.parents: dict[ast.AST, ast.AST] = {}
+        self.nodes = whole.nodes
+        self.parents = whole.parents
         self.binders: dict[str, list[ast.AST]] = defaultdict(list)
         self.loads: dict[str, list[ast.Name]] = defaultdict(list)
-        self._look(tree)
-        self.tools = {stub.name: stub for stub in stubs if stub.name.partition(".")[0] not in self.binders}
-        self.roots = {name.partition(".")[0] for name in self.tools}
-
-    def _look(self, tree: ast.Module) -> None:
-        pending: list[ast.AST] = [tree]
-        while pending:
-            node = pending.pop()
-            self.nodes.append(node)
-            for name in bound_by(node):
-                self.binders[name].append(node)
+        for node in whole.nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self.loads[node.id].append(node)
-            for child in _children(node):
-                # Contexts and operators are shared by all nodes of a tree: they have no one parent.
-                if child._fields or isinstance(child, (ast.stmt, ast.pattern)):
-                    self.parents[child] = node
-                    pending.append(child)
+            else:
+                for name in bound_by(node):
+                    self.binders[name].append(node)
+        self.tools = {stub.name: stub for stub in stubs if stub.name.partition(".")[0] not in self.binders}
+        self.given = {stub.name.partition(".")[0] for stub in stubs}
+        self.roots = {name.partition(".")[0] for name in self.tools}
 
     def find(self, node: ast.AST, kind: str, message: str, suggestion: str | None = None) -> None:
         """Note that something is certainly wrong."""

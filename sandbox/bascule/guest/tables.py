@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from bascule.guest.errors import SCRIPT_ERRORS
 from bascule.guest.facade import Rows
 from bascule.guest.rules.attributes import (
     ATTRIBUTES,
@@ -18,6 +19,9 @@ from bascule.guest.rules.attributes import (
     WRITABLE,
     Row,
 )
+
+TOOL_ERROR: Row = frozenset({"add_note", "args", "kind", "message", "retryable", "suggestion"})
+"""What a failure of a tool gives; all of it is data that the host sent."""
 
 Verdict = Literal["given", "replaced", "refused", "absent"]
 
@@ -38,7 +42,10 @@ class Tables:
         self.instances: dict[type, Row] = dict(ATTRIBUTES)
         self.classes: dict[type, Row] = dict(CLASS_ATTRIBUTES)
         self.writable: dict[type, Row] = dict(WRITABLE)
-        self.extensible: set[object] = set(EXTENSIBLE)
+        self.extensible: set[object] = {*EXTENSIBLE, *SCRIPT_ERRORS.values()}
+        for error in SCRIPT_ERRORS.values():
+            self.instances.setdefault(error, TOOL_ERROR)
+            self.classes.setdefault(error, TOOL_ERROR)
 
     def admit(self, rows: Rows) -> None:
         """Take in the rows of an imported module. Rows never replace reviewed ones."""

@@ -11,7 +11,7 @@ import ast
 from typing import Literal
 
 from bascule.guest import hidden
-from bascule.guest.bindings import bound_in_module
+from bascule.guest.bindings import bound_in
 from bascule.guest.patterns import PatternRules
 from bascule.guest.walker import Visited
 
@@ -23,7 +23,7 @@ class ScriptTransformer(PatternRules):
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         """Make the script function: ``<script>()`` returns ``(value source, value)``."""
-        names = bound_in_module(node)
+        names = bound_in(node.body)
         self._source_of: dict[int, ValueSource] = {}
         body = self._with_result(node.body)
         body = self.statements(body) if body else []

@@ -7,27 +7,31 @@ before any visit method could be reached.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar, cast
 
 from RestrictedPython.transformer import RestrictingNodeTransformer
 
-from bascule.guest.rules.syntax import SYNTAX, name_problem
+from bascule.guest.bindings import Bindings
+from bascule.guest.rules.syntax import SYNTAX, SyntaxRule, name_problem
 from bascule.guest.source import Source
 from bascule.wire import ScriptError
 
 Visited = ast.AST | list[ast.stmt] | None
 _Expression = TypeVar("_Expression", bound=ast.AST)
 
-_PASSED: frozenset[type[ast.AST]] = frozenset(
-    kind
+_KINDS: dict[type[ast.AST], SyntaxRule] = {
+    kind: SYNTAX[kind.__name__]
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST) and kind.__name__ in SYNTAX
-    if SYNTAX[kind.__name__].verdict == "allowed" and (kind is ast.Constant or not kind._fields)
-)
-"""Node types that are allowed and have nothing below them to visit."""
+}
+_CHECKED = {kind: f"visit_{kind.__name__}" for kind, rule in _KINDS.items() if rule.verdict == "checked"}
+_ALLOWED = {kind for kind, rule in _KINDS.items() if rule.verdict == "allowed"}
+_PASSED = frozenset(kind for kind in _ALLOWED if kind is ast.Constant or not kind._fields)
+_HOLDING = frozenset(_ALLOWED - _PASSED)
+"""Node types by what happens to them: looked at, passed as they are, or visited inside."""
 
 
 @dataclass(slots=True)
@@ -38,16 +42,32 @@ class Scope:
         kind: what opened it; ``module`` becomes the script function.
         class_name: name of the innermost class around, which mangles private names.
         is_async: whether ``await`` may stand here.
-        iterables: how many comprehension iterables are open; no walrus may stand inside one.
-        comprehensions: how many comprehensions are open.
+        iterables: how many iterables and targets of comprehensions are open; no walrus may stand there.
+        comprehensions: the open comprehensions, innermost last.
+        own: variables that no other code can change while an expression of this scope runs.
+        first: first parameter of a method, if nothing binds it again.
+        receiver: the same, when the class looks plain: the method asks once whether it is.
+        looks_plain: whether the class most likely inherits nothing but script classes.
     """
 
     kind: Literal["module", "function", "lambda", "class"]
     class_name: str = ""
     is_async: bool = False
     iterables: int = 0
-    comprehensions: int = 0
+    comprehensions: list[Comprehension] = field(default_factory=list["Comprehension"])
     name: str = ""
+    own: frozenset[str] = frozenset()
+    first: str | None = None
+    receiver: str | None = None
+    looks_plain: bool = False
+
+
+@dataclass(slots=True)
+class Comprehension:
+    """One comprehension: its own variables, and whether it runs later, as a generator does."""
+
+    own: frozenset[str]
+    is_generator: bool
 
 
 class Walker(RestrictingNodeTransformer):
@@ -56,17 +76,20 @@ class Walker(RestrictingNodeTransformer):
     Attributes:
         findings: everything that is wrong, in the order it was met.
         uses_async: whether any asynchronous syntax was met.
-        attribute_names: names for which the transformed code reads a set of types.
+        attribute_names, class_names, super_names: names for which the transformed code reads a set.
     """
 
-    def __init__(self, source: Source, bound: frozenset[str]) -> None:
+    def __init__(self, source: Source, bindings: Bindings) -> None:
         super().__init__()
         self.source = source
-        self.bound = bound
+        self.bindings = bindings
+        self.bound = bindings.anywhere
         self.findings: list[ScriptError] = []
         self.uses_async = False
         self.top_level_async = False
         self.attribute_names: set[str] = set()
+        self.class_names: set[str] = set()
+        self.super_names: set[str] = set()
         self._scopes = [Scope("module", is_async=True)]
 
     # ------------------------------------------------------------ dispatch
@@ -76,16 +99,16 @@ class Walker(RestrictingNodeTransformer):
         kind = type(node)
         if kind in _PASSED:
             return node
-        name = kind.__name__
-        rule = SYNTAX.get(name)
+        method = _CHECKED.get(kind)
+        if method is not None:
+            return cast(Visited, getattr(self, method)(node))
+        if kind in _HOLDING:
+            return self.node_contents_visit(node)
+        rule = SYNTAX.get(kind.__name__)
         if rule is None:
             return self.generic_visit(node)
-        if rule.verdict == "refused":
-            self.refuse(node, f"{rule.title} is not available", suggestion=rule.substitute)
-            return node
-        if rule.verdict == "checked":
-            return getattr(self, f"visit_{name}")(node)  # type: ignore[no-any-return]
-        return self.node_contents_visit(node)
+        self.refuse(node, f"{rule.title} is not available", suggestion=rule.substitute)
+        return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         """Refuse a node type that has no row."""
@@ -94,21 +117,24 @@ class Walker(RestrictingNodeTransformer):
 
     def node_contents_visit(self, node: _Expression) -> _Expression:
         """Visit the fields of a node in place; a statement may become several or none."""
-        for field in node._fields:
-            value = getattr(node, field, None)
-            if type(value) is list:
-                value[:] = [made for item in value for made in self._visit_item(item)]
-            elif isinstance(value, ast.AST):
-                setattr(node, field, self.visit(value))
+        fields = node.__dict__
+        for name in node._fields:
+            value = fields.get(name)
+            if isinstance(value, ast.AST):
+                fields[name] = self.visit(value)
+            elif type(value) is list:
+                fields[name] = self._visit_list(cast("list[object]", value))
         return node
 
-    def _visit_item(self, item: object) -> list[object]:
-        if not isinstance(item, ast.AST):
-            return [item]
-        made = self.visit(item)
-        if isinstance(made, list):
-            return [*made]
-        return [made]
+    def _visit_list(self, items: list[object]) -> list[object]:
+        made: list[object] = []
+        for item in items:
+            result = self.visit(item) if isinstance(item, ast.AST) else item
+            if type(result) is list:
+                made.extend(cast("list[object]", result))
+            else:
+                made.append(result)
+        return made
 
     def expression(self, node: ast.expr) -> ast.expr:
         """Visit an expression; expressions stay single expressions."""
@@ -138,7 +164,7 @@ class Walker(RestrictingNodeTransformer):
         return self._scopes[-1]
 
     @contextmanager
-    def inside(self, scope: Scope) -> Iterator[None]:
+    def inside(self, scope: Scope) -> Generator[None]:
         """Walk in a new scope."""
         self._scopes.append(scope)
         try:

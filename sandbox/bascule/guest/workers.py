@@ -26,58 +26,22 @@ STACK_BYTES = 8 << 20
 
 
 class Worker:
-    """One thread and the lock that lets it run.
+    """One function that runs beside the script, and the thread that carries it once it has started.
 
     Args:
-        loop: gets control back whenever the worker waits or ends.
-        function: what to run; reports its outcome itself and lets only Abandoned out.
+        loop: gets control back whenever the function waits or ends.
+        function: what to run; reports its outcome itself and lets only the end of the run out.
     """
 
-    __slots__ = ("_abandoned", "_function", "_loop", "_may_run", "_started", "ident")
+    __slots__ = ("_function", "_loop", "carrier")
 
     def __init__(self, loop: Loop, function: Callable[[], None]) -> None:
         self._loop = loop
         self._function = function
-        self._may_run = _thread.allocate_lock()
-        self._may_run.acquire()
-        self._started = False
-        self._abandoned = False
-        self.ident: int | None = None
+        self.carrier: Carrier | None = None
 
-    def resume(self) -> None:
-        """Let the thread run; called by the loop, which then waits for ``yield_control``."""
-        if self._started:
-            self._may_run.release()
-            return
-        self._started = True
-        _make_room()
-        previous = _thread.stack_size(STACK_BYTES)
-        try:
-            self.ident = _thread.start_new_thread(self._run, ())
-        finally:
-            _thread.stack_size(previous)
-
-    @property
-    def started(self) -> bool:
-        """Whether the thread exists."""
-        return self._started
-
-    def wait(self, future: Future) -> None:
-        """Give control back until ``future`` is done; called on the worker's own thread."""
-        future.on_done(lambda _: self._loop.wake(self))
-        self._loop.regain_control()
-        self._may_run.acquire()
-        if self._abandoned:
-            raise Abandoned
-
-    def abandon(self) -> bool:
-        """Unwind the thread where it waits; False when it never started."""
-        self._abandoned = True
-        if self._started:
-            self._may_run.release()
-        return self._started
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Run the function; called on the carrier's thread."""
         try:
             self._function()
         except Abandoned:
@@ -86,6 +50,60 @@ class Worker:
             self._loop.run_ended = ended
         finally:
             self._loop.worker_ended(self)
+
+    def wait(self, future: Future) -> None:
+        """Give control back until ``future`` is done; called on the carrier's thread."""
+        assert self.carrier is not None
+        future.on_done(self._wake)
+        self._loop.regain_control()
+        self.carrier.pause()
+
+    def _wake(self, _: Future) -> None:
+        self._loop.wake(self)
+
+
+class Carrier:
+    """One thread, used by one worker after the other."""
+
+    __slots__ = ("_abandoned", "_may_run", "ident", "worker")
+
+    def __init__(self) -> None:
+        self._may_run = _thread.allocate_lock()
+        self._may_run.acquire()
+        self._abandoned = False
+        self.worker: Worker | None = None
+        _make_room()
+        previous = _thread.stack_size(STACK_BYTES)
+        try:
+            self.ident = _thread.start_new_thread(self._serve, ())
+        finally:
+            _thread.stack_size(previous)
+
+    def resume(self) -> None:
+        """Let the thread run; the caller then waits until control comes back."""
+        self._may_run.release()
+
+    def pause(self) -> None:
+        """Wait for ``resume``; called on the thread itself.
+
+        Raises:
+            Abandoned: the run is over.
+        """
+        self._may_run.acquire()
+        if self._abandoned:
+            raise Abandoned
+
+    def abandon(self) -> None:
+        """Unwind what the thread is in the middle of, and end it."""
+        self._abandoned = True
+        self._may_run.release()
+
+    def _serve(self) -> None:
+        while True:
+            self._may_run.acquire()
+            if self.worker is None:
+                return
+            self.worker.run()
 
 
 def _make_room() -> None:

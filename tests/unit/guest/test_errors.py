@@ -51,6 +51,14 @@ def test_an_exception_of_a_tool_keeps_its_name_and_its_class(name: str) -> None:
     assert str(error) == "it's gone"
 
 
+def test_a_class_of_a_tools_own_keeps_its_name_beside_the_built_in_it_can_be_caught_as() -> None:
+    failure = ToolFailure(kind="failed", message="m", exception="LookupError", raised="UnknownOrder")
+    error = failure_exception(failure)
+    assert type(error).__name__ == "UnknownOrder"
+    assert isinstance(error, LookupError)
+    assert isinstance(error, ToolError)
+
+
 def test_a_timeout_raised_by_a_tool_keeps_its_name() -> None:
     error = failure_exception(ToolFailure(kind="timeout", message="m", exception="TimeoutError"))
     assert isinstance(error, ToolTimeout)

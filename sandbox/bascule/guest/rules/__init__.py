@@ -1,3 +1,3 @@
 """The allow-lists, all of them data: syntax, names, modules, attributes."""
 
-__all__: list[str] = []
+__all__ = ()

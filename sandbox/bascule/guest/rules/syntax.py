@@ -191,9 +191,9 @@ SPECIAL_METHODS: frozenset[str] = _words(
 at odd times (``__del__``,
 ``__reduce__`` and kin, ``__await__``, whose yields would reach the loop)."""
 
-CLASS_VARIABLES: frozenset[str] = frozenset({"__slots__", "__match_args__", "__hash__", "__doc__"})
+CLASS_VARIABLES: frozenset[str] = frozenset({"__slots__", "__match_args__", "__doc__"})
 """Special names that a plain assignment directly in a class body may bind: slots and match arguments to
-literal strings, ``__hash__`` to None, ``__doc__`` to text. CPython reads all of them as data."""
+literal strings, ``__doc__`` to text, any of SPECIAL_METHODS to None. CPython reads all of them as data."""
 
 READABLE_SPECIALS: frozenset[str] = _words(
     "__name__ __qualname__ __class__ __doc__ __dict__ __annotations__ __members__ __cause__ __context__"

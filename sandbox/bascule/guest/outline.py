@@ -1,0 +1,69 @@
+"""One walk over the parsed script, shared by everything that looks at the whole of it.
+
+Does not recurse, so no nesting can exhaust it; says when the tree is deeper than the compiler accepts.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import cast
+
+MAX_DEPTH = 120
+"""Deepest nesting of the syntax tree; long chains of operators or attributes count as nesting."""
+
+_UNREAD = frozenset({"annotation", "returns"})
+_ASYNC = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """The nodes of a script that can run.
+
+    Attributes:
+        nodes: all of them, outer ones before inner ones; annotations are left out.
+        parents: the node around each.
+        has_async: whether there is any asynchronous syntax, which makes tool calls give awaitables.
+        too_deep: a node below MAX_DEPTH, or None.
+    """
+
+    nodes: list[ast.AST]
+    parents: dict[ast.AST, ast.AST]
+    has_async: bool
+    too_deep: ast.AST | None
+
+
+def outline(tree: ast.Module) -> Outline:
+    """Walk over a script."""
+    nodes: list[ast.AST] = []
+    parents: dict[ast.AST, ast.AST] = {}
+    has_async = False
+    level: list[ast.AST] = [tree]
+    annotations: set[ast.AST] = set()
+    for _ in range(MAX_DEPTH):
+        below: list[ast.AST] = []
+        for node in level:
+            unread = node in annotations
+            if not unread:
+                nodes.append(node)
+                if isinstance(node, _ASYNC) or (isinstance(node, ast.comprehension) and node.is_async):
+                    has_async = True
+            for name, value in node.__dict__.items():
+                if isinstance(value, ast.AST):
+                    if value._fields:  # contexts, operators and `pass` hold nothing
+                        parents[value] = node
+                        below.append(value)
+                        if unread or name in _UNREAD:
+                            annotations.add(value)
+                elif type(value) is list:
+                    for item in cast("list[object]", value):
+                        if isinstance(item, ast.AST) and item._fields:
+                            parents[item] = node
+                            below.append(item)
+                            if unread:
+                                annotations.add(item)
+        if not below:
+            return Outline(nodes=nodes, parents=parents, has_async=has_async, too_deep=None)
+        level = below
+    deep = next((node for node in level if hasattr(node, "lineno")), tree)
+    return Outline(nodes=nodes, parents=parents, has_async=has_async, too_deep=deep)

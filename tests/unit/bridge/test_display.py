@@ -1,0 +1,79 @@
+"""What a person is shown of untrusted text: always printable, on one line, and never ambiguous."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bascule.bridge.display import show, show_block, show_json
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain text, 100 %", "plain text, 100 %"),
+        ("", ""),
+        ("a\nb\tc\rd", "a\\nb\\tc\\rd"),
+        ("\x1b[2J\x1b]0;title\x07", "\\u001b[2J\\u001b]0;title\\u0007"),
+        ("pay \u202eDSU 001", "pay \\u202eDSU 001"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("rep\u043ert", "rep\\u043ert"),
+        ("p\u0430ypal.com", "p\\u0430ypal.com"),
+        ("\uff41dmin", "\\uff41dmin"),
+        ("dotless \u0131d", "dotless \\u0131d"),
+        ("Müller, Señor Ångström", "Müller, Señor Ångström"),
+        ("Привет, мир", "Привет, мир"),
+        ("日本語", "日本語"),
+        ("हिन्दी", "हिन्दी"),
+        ("e\u0301", "e\\u0301"),
+        ("private \ue000 unassigned \u0378", "private \\ue000 unassigned \\u0378"),
+        ("tag \U000e0041", "tag \\U000e0041"),
+        ("no-break\u00a0space", "no-break\\u00a0space"),
+        ("two  spaces", "two\u2423\u2423spaces"),
+        (" lead", "\u2423lead"),
+        ("trail ", "trail\u2423"),
+        ("x" + " " * 40 + "y", "x\u2423x40\u2423y"),
+        ("a forged \u2423 mark", "a forged \\u2423 mark"),
+        ("a forged \\u202e escape", "a forged \\\\u202e escape"),
+    ],
+)
+def test_text_is_shown_as_what_it_is(text: str, shown: str) -> None:
+    assert show(text) == shown
+
+
+def test_the_middle_of_a_long_text_is_cut_with_length_and_hash() -> None:
+    shown = show("a" * 3000 + "b" * 3000, max_chars=100)
+    assert shown.startswith("a" * 50 + " [... 5900 of 6000 characters left out, sha256 ")
+    assert shown.endswith("b" * 50)
+
+
+@given(st.text())
+def test_whatever_is_shown_is_printable_and_on_one_line(text: str) -> None:
+    shown = show(text)
+    assert all(unicodedata.category(char)[0] != "C" for char in shown)
+    assert not any(char in shown for char in "\n\r\t\u2028\u2029\u00a0")
+
+
+@given(st.text(st.characters(exclude_characters=" ")), st.text(st.characters(exclude_characters=" ")))
+def test_different_texts_are_shown_differently(first: str, second: str) -> None:
+    assert (first == second) == (show(first) == show(second))
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_characters=" ", codec="utf-8")), st.integers()))
+def test_shown_json_is_the_same_json(value: dict[str, int]) -> None:
+    canonical = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    assert json.loads(show_json(canonical)) == value
+
+
+def test_json_escapes_what_json_leaves_raw() -> None:
+    assert show_json('{"to":"\u202emoc.elpmaxe","x":"\U000e0041"}'.encode()) == (
+        '{"to":"\\u202emoc.elpmaxe","x":"\\udb40\\udc41"}'
+    )
+
+
+def test_a_block_keeps_its_layout_and_nothing_else() -> None:
+    assert show_block("a  b\n\tc\x1b[1m\\n") == "a  b\n\tc\\u001b[1m\\n"

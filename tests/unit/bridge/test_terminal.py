@@ -1,0 +1,140 @@
+"""The person at the terminal: what is shown, and that nothing but an explicit yes approves."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bascule.bridge import ApprovalRequest, ask_in_terminal
+from bascule.bridge.terminal import converse, describe_request
+
+pytestmark = pytest.mark.anyio
+
+REQUEST = ApprovalRequest(
+    run_id="run-1",
+    seq=7,
+    tool="mail.send",
+    description="Send a mail.\nMore.",
+    digest="d" * 64,
+    arguments='{"body":"hello\\n\u202eevil","to":"\u0430nna@example.com"}'.encode(),
+    effects="once",
+    why=("mail", "late"),
+    line=3,
+    source="mail.send('x')\x1b[2J",
+    duplicate=True,
+)
+
+
+class Screen(io.StringIO):
+    """Text that was shown; whoever waits is woken when it is flushed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed = asyncio.Event()
+
+    def flush(self) -> None:
+        self.changed.set()
+
+
+class Terminal:
+    """A pseudo-terminal: we type at one end, the code reads the other."""
+
+    def __init__(self) -> None:
+        self.master, self.slave = os.openpty()
+        self.shown = Screen()
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    async def prompted(self, times: int = 1) -> None:
+        while self.shown.getvalue().count("Approve this call?") < times:
+            self.shown.changed.clear()
+            await self.shown.changed.wait()
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    made = Terminal()
+    yield made
+    os.close(made.master)
+    os.close(made.slave)
+
+
+@pytest.mark.parametrize(
+    ("typed", "verdict", "reason"),
+    [
+        ("y\n", "approve", ""),
+        ("YES\n", "approve", ""),
+        ("n\n", "reject", ""),
+        ("n wrong customer\n", "reject", "wrong customer"),
+        ("\x04", "reject", "the terminal was closed"),
+    ],
+)
+async def test_an_answer_decides(terminal: Terminal, typed: str, verdict: str, reason: str) -> None:
+    asking = asyncio.ensure_future(converse(REQUEST, read=terminal.slave, write=terminal.shown))
+    await terminal.prompted()
+    terminal.type(typed)
+    decision = await asking
+    assert (decision.verdict, decision.reason, decision.by) == (verdict, reason, "terminal")
+
+
+@pytest.mark.parametrize("typed", ["\n", "ok\n", "y please\n", "approve\n", " \n"])
+async def test_anything_else_asks_again(terminal: Terminal, typed: str) -> None:
+    asking = asyncio.ensure_future(converse(REQUEST, read=terminal.slave, write=terminal.shown))
+    await terminal.prompted()
+    terminal.type(typed)
+    await terminal.prompted(2)
+    terminal.type("n\n")
+    assert (await asking).verdict == "reject"
+
+
+async def test_what_was_typed_before_the_prompt_does_not_count(terminal: Terminal) -> None:
+    terminal.type("y\n")
+    asking = asyncio.ensure_future(converse(REQUEST, read=terminal.slave, write=terminal.shown))
+    await terminal.prompted()
+    terminal.type("n\n")
+    assert (await asking).verdict == "reject"
+
+
+async def test_a_long_argument_can_be_viewed_in_full(terminal: Terminal) -> None:
+    long = '{"body":"' + "x" * 9000 + '"}'
+    request = ApprovalRequest(**{**_fields(REQUEST), "arguments": long.encode()})  # type: ignore[arg-type]
+    asking = asyncio.ensure_future(converse(request, read=terminal.slave, write=terminal.shown))
+    await terminal.prompted()
+    assert "characters left out, sha256" in terminal.shown.getvalue()
+    assert long not in terminal.shown.getvalue()
+    terminal.type("v\n")
+    await terminal.prompted(2)
+    assert long in terminal.shown.getvalue()
+    terminal.type("n\n")
+    await asking
+
+
+def test_the_card_shows_everything_and_nothing_acts_on_the_terminal() -> None:
+    card = describe_request(REQUEST)
+    assert "mail.send (once)" in card
+    assert "\\u202eevil" in card
+    assert "\\u0430nna@example.com" in card
+    assert "mail, late" in card
+    assert "line 3: mail.send('x')\\u001b[2J" in card
+    assert "already made in this run" in card
+    assert "\x1b" not in card
+    assert "\u202e" not in card
+
+
+async def test_without_a_terminal_it_denies_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    decision = await ask_in_terminal(REQUEST)
+    assert decision.verdict == "reject"
+    assert "no terminal to ask about mail.send" in capsys.readouterr().err
+
+
+def _fields(request: ApprovalRequest) -> dict[str, object]:
+    return {name: getattr(request, name) for name in ApprovalRequest.__dataclass_fields__}
