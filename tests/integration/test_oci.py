@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from bascule.bridge import Executor
-from bascule.sandbox import Backend, GuestImage, SandboxError, SandboxLimits, build_bundle, open_backend
+from bascule.sandbox import (
+    RUNTIME_DIFFERENCES,
+    Backend,
+    GuestImage,
+    SandboxError,
+    SandboxLimits,
+    build_bundle,
+    installed_runtimes,
+    open_backend,
+)
+from bascule.sandbox.selfcheck import check_sandbox
 from tests.integration import given_tools
 
 pytestmark = [pytest.mark.engine, pytest.mark.anyio]
@@ -68,14 +78,15 @@ def test_a_runtime_that_is_not_here_is_named_with_the_remedy() -> None:
     with pytest.raises(SandboxError) as caught:
         open_backend("oci", runtime="no-such-runtime")
     assert caught.value.code == "isolation_unsupported"
-    assert "apt-get install" in caught.value.message
+    assert "runc, crun, runsc" in caught.value.message
 
 
 def test_a_user_without_limits_is_refused_and_told_what_to_do(tmp_path: Path) -> None:
     if shutil.which("runc") is None:
         pytest.skip("no runc here")
     code = (
-        "import os\nfrom bascule.sandbox import SandboxError\nfrom bascule.sandbox.oci import find_runtime\n"
+        "import os\nfrom bascule.sandbox import SandboxError\n"
+        "from bascule.sandbox.oci_runtime import find_runtime\n"
         "os.setuid(65534)\n"
         "try: find_runtime(None)\nexcept SandboxError as error: print(error.message)"
     )
@@ -92,3 +103,19 @@ async def test_a_runtime_that_fails_is_quoted_and_leaves_nothing(oci: Backend, t
         await backend.start(SandboxLimits(), run_id="broken")
     assert caught.value.code == "engine_failed"
     assert "the kernel said no" in caught.value.message
+
+
+async def test_gvisor_gives_the_same_walls_but_for_the_differences_that_are_told() -> None:
+    if "runsc" not in installed_runtimes():
+        pytest.skip("gVisor is not installed (Debian: apt-get install runsc)")
+    backend = open_backend("oci", runtime="runsc", build=True)
+    broken = {check.name for check in await check_sandbox(backend) if not check.holds}
+    assert broken <= set(RUNTIME_DIFFERENCES["runsc"])
+
+
+async def test_scripts_run_under_gvisor_too() -> None:
+    if "runsc" not in installed_runtimes():
+        pytest.skip("gVisor is not installed (Debian: apt-get install runsc)")
+    async with Executor([given_tools.add], backend=open_backend("oci", runtime="runsc")) as executor:
+        result = await executor.run("add(1)")
+    assert (result.status, result.value) == ("ok", 2), result.error

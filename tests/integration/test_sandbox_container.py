@@ -300,15 +300,11 @@ async def test_an_engine_that_is_not_there_is_named_with_the_remedy() -> None:
     assert "unix:///nowhere/engine.sock" in caught.value.message
 
 
-async def test_an_unknown_runtime_is_refused_and_leaves_nothing(
-    run_id: str, containers_of: Containers
-) -> None:
-    backend = open_backend("container", runtime="no-such-runtime", build=True)
+async def test_an_unknown_runtime_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(SandboxError) as caught:
-        await backend.start(SandboxLimits(), run_id=run_id)
-    await backend.close()
-    assert caught.value.code == "engine_failed"
-    assert containers_of(run_id) == []
+        open_backend("container", runtime="no-such-runtime", build=True)
+    assert caught.value.code == "isolation_unsupported"
+    assert "runc" in caught.value.message
 
 
 KILLED_HOST = """

@@ -11,8 +11,9 @@ from bascule.sandbox.context import image_file
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.image import ensure_image
-from bascule.sandbox.oci import OciBackend, find_runtime
+from bascule.sandbox.oci import OciBackend
 from bascule.sandbox.oci_bundle import Bundle, ensure_bundle
+from bascule.sandbox.oci_runtime import RuntimeProgram, find_runtime
 from bascule.sandbox.process import ProcessBackend
 from bascule.sandbox.sandbox import Backend
 
@@ -47,10 +48,16 @@ def open_backend(
         return ProcessBackend()
     if isolation == "oci":
         program = find_runtime(runtime)
-        bundle = ensure_bundle(base, runtime=program, docker_host=docker_host, build=build)
-        return OciBackend(bundle, seccomp=seccomp_profile(channel=True), runtime=program)
+        bundle = ensure_bundle(base, runtime=_builder(program), docker_host=docker_host, build=build)
+        seccomp = seccomp_profile(channel=program.passes_sockets)
+        return OciBackend(bundle, seccomp=seccomp, runtime=program)
     image = ensure_image(base, docker_host=docker_host, build=build)
     engine = Engine(docker_host=docker_host)
+    try:
+        check_runtime(engine, runtime)
+    except SandboxError:
+        engine.close()
+        raise
     return ContainerBackend(
         engine,
         image=image.tag,
@@ -67,7 +74,29 @@ def build_bundle(base: str = "auto", *, docker_host: str | None = None, fresh: b
     Raises:
         SandboxError: ``isolation_unsupported`` or ``image_build_failed``, with what to do.
     """
-    return ensure_bundle(base, runtime=find_runtime(None), docker_host=docker_host, fresh=fresh)
+    return ensure_bundle(base, runtime=find_runtime().path, docker_host=docker_host, fresh=fresh)
+
+
+def _builder(program: RuntimeProgram) -> str:
+    """Return the program that runs the steps of a build: gVisor would be slow at it, and gains nothing."""
+    return program.path if program.name != "runsc" else find_runtime().path
+
+
+def check_runtime(engine: Engine, runtime: str | None) -> None:
+    """Refuse a runtime that the engine does not have.
+
+    Raises:
+        SandboxError: ``isolation_unsupported`` with those it has.
+    """
+    if runtime is None or runtime.startswith("io.containerd."):
+        return  # the second is a path of its own that newer engines take without configuration
+    known = engine.info().runtimes
+    if runtime not in known:
+        raise SandboxError(
+            "isolation_unsupported",
+            f"the engine at {engine.host} has no runtime {runtime!r}, only {', '.join(known)}; "
+            "install it and add it to the engine's configuration (dockerd: `runtimes` in daemon.json)",
+        )
 
 
 def may_use_channel(engine: Engine, runtime: str | None) -> bool:

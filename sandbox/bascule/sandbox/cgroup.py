@@ -86,6 +86,22 @@ def read_counters(folders: Folders) -> Counters:
     )
 
 
+def read_limits(folders: Folders) -> dict[str, int]:
+    """Return the limits in force: ``memory_bytes``, ``pids``, ``cpu_millis``; those that can be read."""
+    unified = folders.get("", [])
+    memory = folders.get("memory", []) + unified
+    cpu = folders.get("cpu", []) + unified
+    pids = folders.get("pids", []) + unified
+    found = {
+        "memory_bytes": _whole(_number(memory, "memory.limit_in_bytes"), _number(memory, "memory.max")),
+        "pids": _whole(_number(pids, "pids.max")),
+    }
+    quota, period = _number(cpu, "cpu.cfs_quota_us"), _number(cpu, "cpu.cfs_period_us")
+    if quota is not None and period:
+        found["cpu_millis"] = int(quota * 1000 / period)
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def _number(folders: list[str], name: str, *, key: str | None = None, unit: float = 1) -> float | None:
     """Return the number in the first such file, or the one behind a key in it."""
     for folder in folders:

@@ -1,7 +1,7 @@
-"""Sandboxes as containers of runc or crun directly: no daemon, the same walls, a fifth of the start.
+"""Sandboxes as containers of a runtime directly: no daemon, the same walls, a fifth of the start.
 
-Decides what is refused: who is not root on this machine cannot have limits of memory, processes and CPU
-enforced by the kernel, and a container without them is not offered. Trusts the runtime and this user's cache.
+Decides that a start is never interrupted half-way, and what is left to sweep. Trusts the runtime and this
+user's cache.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from bascule.sandbox.contained import Wiring
 from bascule.sandbox.errors import SandboxError
@@ -23,11 +21,10 @@ from bascule.sandbox.limits import SandboxLimits
 from bascule.sandbox.meeting import MeetingPlace, meet, sweep_meeting_places
 from bascule.sandbox.oci_bundle import Bundle
 from bascule.sandbox.oci_config import oci_config
+from bascule.sandbox.oci_runtime import RuntimeProgram
 from bascule.sandbox.oci_sandbox import FirstProcess, OciSandbox, Runtime
 from bascule.sandbox.owner import is_gone, own_name
 from bascule.sandbox.pipes import PipeProtocol
-
-RUNTIMES: Final = ("runc", "crun")
 
 _Spawned = tuple[PipeProtocol, FirstProcess]
 
@@ -35,40 +32,18 @@ _PREFIX = "bascule-oci-"
 _POLL_S = 0.001
 
 
-def find_runtime(asked: str | None) -> str:
-    """Return the path of the runtime asked for, of the first of ``RUNTIMES`` when none is.
-
-    Raises:
-        SandboxError: ``isolation_unsupported`` with what to do: no runtime, or a user without limits.
-    """
-    for name in RUNTIMES if asked is None else (asked,):
-        found = shutil.which(name)
-        if found is None:
-            continue
-        if os.path.basename(name) not in RUNTIMES:
-            raise _unsupported(f"isolation oci runs {' or '.join(RUNTIMES)}, not {name!r}")
-        if os.geteuid() != 0:
-            raise _unsupported(
-                "isolation oci needs root here: an unprivileged user cannot have memory, processes and CPU "
-                'limited by the kernel. Run as root, or use isolation="container" with a rootless engine'
-            )
-        return found
-    wanted = asked or " or ".join(RUNTIMES)
-    raise _unsupported(f"no {wanted} on this machine; install it (Debian or Ubuntu: `apt-get install runc`)")
-
-
 class OciBackend:
     """Starts containers from an unpacked image.
 
     Args:
         bundle: the unpacked guest image.
-        seccomp: the profile as JSON text, with what a channel needs: guests always have one.
-        runtime: path of runc or crun.
+        seccomp: the profile as JSON text, with what a channel needs where the runtime passes sockets.
+        runtime: the program.
     """
 
     name = "oci"
 
-    def __init__(self, bundle: Bundle, *, seccomp: str, runtime: str) -> None:
+    def __init__(self, bundle: Bundle, *, seccomp: str, runtime: RuntimeProgram) -> None:
         self.image_hash = bundle.hash
         self._rootfs = bundle.rootfs
         self._seccomp = seccomp
@@ -86,7 +61,7 @@ class OciBackend:
         """
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         runtime = Runtime(self._runtime, folder, folder.name)
-        place = MeetingPlace()
+        place = MeetingPlace() if self._runtime.passes_sockets else None
         spawning: asyncio.Task[_Spawned] | None = None
         try:
             self._write_bundle(limits, runtime, place, run_id, command)
@@ -95,7 +70,7 @@ class OciBackend:
             async with asyncio.timeout(limits.start_timeout_s):
                 pipes, first = await asyncio.shield(spawning)
                 wiring = Wiring(attached=pipes)
-                if command is None:
+                if command is None and place is not None:
                     wiring = await meet(place, runtime.name, attached=pipes, limits=limits)
             return OciSandbox(runtime, limits, wiring, pipes, first)
         except BaseException as error:
@@ -103,12 +78,13 @@ class OciBackend:
             if isinstance(error, TimeoutError):
                 raise SandboxError(
                     "start_timeout",
-                    f"{self._runtime} did not start a sandbox within {limits.start_timeout_s:g} s; "
+                    f"{self._runtime.path} did not start a sandbox within {limits.start_timeout_s:g} s; "
                     "look at the load, or raise start_s",
                 ) from error
             raise
         finally:
-            place.close()
+            if place is not None:
+                place.close()
 
     async def sweep(self) -> int:
         """See ``Backend.sweep``."""
@@ -127,7 +103,7 @@ class OciBackend:
         self,
         limits: SandboxLimits,
         runtime: Runtime,
-        place: MeetingPlace,
+        place: MeetingPlace | None,
         run_id: str,
         command: Sequence[str] | None,
     ) -> None:
@@ -139,9 +115,17 @@ class OciBackend:
             seccomp=self._seccomp,
             runtime=None,
             command=command,
-            channel=str(place.folder),
+            channel=None if place is None else str(place.folder),
         )
         config = oci_config(settings, rootfs=self._rootfs, cgroup=f"/{runtime.name}", guest=command is None)
+        if not self._runtime.keeps_errors:
+            # glibc makes threads by clone when clone3 says ENOSYS, only then; that kernel says it itself.
+            for rule in config["linux"]["seccomp"]["syscalls"]:
+                if rule["names"] == ["clone3"]:
+                    rule.update(action="SCMP_ACT_ALLOW")
+                    rule.pop("errnoRet")
+        pids = config["linux"]["resources"]["pids"]
+        pids["limit"] = max(pids["limit"], self._runtime.least_pids)
         (runtime.folder / "owner").write_text(self._owner, "ascii")
         (runtime.folder / "config.json").write_text(json.dumps(config), "utf-8")
 
@@ -184,7 +168,7 @@ async def _first_pid(runtime: Runtime, pipes: PipeProtocol) -> int:
         if ended:
             await asyncio.wait_for(pipes.stream.wait_ended(), 1)
             raise SandboxError(
-                "engine_failed", f"{runtime.program} refused: {pipes.stream.stderr_tail.strip()[-600:]}"
+                "engine_failed", f"{runtime.program.path} refused: {pipes.stream.stderr_tail.strip()[-600:]}"
             )
         await asyncio.sleep(_POLL_S)
 
@@ -198,7 +182,3 @@ def _orphans() -> list[Path]:
             if is_gone((folder / "owner").read_text("ascii")):
                 found.append(folder)
     return found
-
-
-def _unsupported(why: str) -> SandboxError:
-    return SandboxError("isolation_unsupported", why)

@@ -13,10 +13,11 @@ import shutil
 import signal
 from pathlib import Path
 
-from bascule.sandbox.cgroup import Counters, Folders, folders_of_process, read_counters
+from bascule.sandbox.cgroup import Counters, Folders, folders_of_process, read_counters, read_limits
 from bascule.sandbox.contained import ContainedSandbox, FinalState, Wiring
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.limits import SandboxLimits
+from bascule.sandbox.oci_runtime import RuntimeProgram
 from bascule.sandbox.pipes import PipeProtocol
 
 _DEADLINE_S = 20.0
@@ -26,12 +27,12 @@ class Runtime:
     """A program that runs OCI containers, with its state in one folder per container.
 
     Args:
-        program: path of runc or crun.
+        program: which runtime.
         folder: bundle, state and pid file of one container.
         name: of the container.
     """
 
-    def __init__(self, program: str, folder: Path, name: str) -> None:
+    def __init__(self, program: RuntimeProgram, folder: Path, name: str) -> None:
         self.program = program
         self.folder = folder
         self.name = name
@@ -39,7 +40,13 @@ class Runtime:
     @property
     def run_command(self) -> list[str]:
         """What starts the container and stays its parent."""
-        options = ["--keep", "--bundle", str(self.folder), "--pid-file", str(self.folder / "pid")]
+        options = [
+            *(["--keep"] if self.program.keeps else []),
+            "--bundle",
+            str(self.folder),
+            "--pid-file",
+            str(self.folder / "pid"),
+        ]
         return [*self._base, "run", *options, self.name]
 
     async def remove(self) -> None:
@@ -59,12 +66,12 @@ class Runtime:
         except TimeoutError as error:
             process.kill()
             await process.wait()
-            raise SandboxError("engine_failed", f"{self.program} did not remove {self.name}") from error
+            raise SandboxError("engine_failed", f"{self.program.path} did not remove {self.name}") from error
         await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
     @property
     def _base(self) -> list[str]:
-        return [self.program, "--root", str(self.folder / "state")]
+        return [self.program.path, "--root", str(self.folder / "state"), *self.program.options]
 
 
 class FirstProcess:
@@ -108,6 +115,10 @@ class OciSandbox(ContainedSandbox):
         self._runtime = runtime
         self._pipes = pipes
         self._first = first
+
+    def limits_in_force(self) -> dict[str, int]:
+        """Return the limits as the kernel has them, for a guest that cannot see its control group."""
+        return read_limits(self._first.folders)
 
     async def _kill_all(self) -> bool:
         if self._pipes.exited.is_set():
