@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
 from collections.abc import AsyncGenerator, Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
-from bascule.sandbox import Backend, GuestImage, ensure_image, open_backend
+from bascule.sandbox import Backend, GuestImage, SandboxError, ensure_image, open_backend
 from bascule.sandbox.engine import Engine
 
 
@@ -18,19 +21,35 @@ def guest_image() -> GuestImage:
     return ensure_image()
 
 
-@pytest.fixture
-async def backend(guest_image: GuestImage, anyio_backend: str) -> AsyncGenerator[Backend]:
-    """Give a container backend and close it."""
-    opened = open_backend("container", build=True)
+@pytest.fixture(params=["container", "oci"])
+async def backend(
+    request: pytest.FixtureRequest, guest_image: GuestImage, anyio_backend: str
+) -> AsyncGenerator[Backend]:
+    """Give a backend of containers, by engine and by runtime alone, and close it."""
+    isolation: Literal["container", "oci"] = request.param
+    try:
+        opened = open_backend(isolation, build=True)
+    except SandboxError as error:
+        if isolation == "oci" and error.code == "isolation_unsupported":
+            pytest.skip(error.message)
+        raise
     yield opened
     await opened.close()
 
 
 @pytest.fixture
 def containers_of(guest_image: GuestImage) -> Callable[[str], list[dict[str, Any]]]:
-    """Give a function that lists the containers of a run, dead ones included."""
+    """Give a function that lists the containers of a run, dead ones and those without an engine included."""
 
     def find(run_id: str) -> list[dict[str, Any]]:
+        return [*of_engine(run_id), *of_runtime(run_id)]
+
+    def of_runtime(run_id: str) -> list[dict[str, Any]]:
+        configs = Path(tempfile.gettempdir()).glob("bascule-oci-*/config.json")
+        found: list[dict[str, Any]] = [json.loads(each.read_text("utf-8")) for each in configs]
+        return [each for each in found if each["annotations"]["bascule.run"] == run_id]
+
+    def of_engine(run_id: str) -> list[dict[str, Any]]:
         engine = Engine()
         try:
             filters = {"label": f"bascule.run={run_id}"}

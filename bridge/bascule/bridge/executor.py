@@ -19,12 +19,12 @@ from bascule.bridge.errors import ExecutorClosedError
 from bascule.bridge.events import EventChannel, Subscriber
 from bascule.bridge.journal import Journal, MemoryStore, Store
 from bascule.bridge.lanes import Resources
-from bascule.bridge.lifecycle import RunOrder, Surroundings, run_script
+from bascule.bridge.lifecycle import RunOrder, Surroundings, run_script, sandbox_limits
 from bascule.bridge.limits import Limits
 from bascule.bridge.policy import Policy
 from bascule.bridge.result import Result
 from bascule.bridge.workers import Workers
-from bascule.sandbox import Backend, Isolation, open_backend
+from bascule.sandbox import Backend, Isolation, PoolLimits, WarmPool, open_backend
 from bascule.tools import AnyTool, Registry
 
 TOOL_THREADS: Final = 128
@@ -32,6 +32,9 @@ TOOL_THREADS: Final = 128
 
 APPROVER_THREADS: Final = 128
 """Threads for a synchronous approver. Their own, so that waiting for people never keeps a tool from running."""
+
+POOL_CEILING: Final = 64
+"""Sandboxes of one executor alive at once; further runs wait their turn."""
 
 _DEFAULT_LIMITS: Final = Limits()
 
@@ -51,8 +54,11 @@ class Executor:
         limits: of each run.
         store: where journals are kept; None keeps the newest ones in memory.
         user: on whose behalf; noted in journals.
+        warm: sandboxes kept ready for the next runs. None keeps one from the second run on, a number so many
+            from the opening on, 0 starts each when it is needed.
         docker_host, runtime: engine address and container runtime, None for the usual ones.
-        backend: a ready backend in place of ``isolation``; it is not closed with the executor.
+        backend: a ready backend in place of ``isolation``; it is not closed with the executor. A `WarmPool`
+            may be shared by many executors; it serves their users in turn.
 
     Raises:
         ToolDefinitionError: a tool cannot be offered.
@@ -69,6 +75,7 @@ class Executor:
         limits: Limits = _DEFAULT_LIMITS,
         store: Store | None = None,
         user: str | None = None,
+        warm: int | None = None,
         docker_host: str | None = None,
         runtime: str | None = None,
         backend: Backend | None = None,
@@ -81,9 +88,10 @@ class Executor:
         self._limits = limits
         self._store: Store = store or MemoryStore()
         self._user = user
+        self._warm = warm
         self._docker_host = docker_host
         self._runtime = runtime
-        self._backend = backend
+        self._backend = backend.for_principal(user or "") if isinstance(backend, WarmPool) else backend
         self._owns_backend = backend is None
         self._opening: asyncio.Lock | None = None
         self._stubs = self._registry.stubs()
@@ -185,8 +193,15 @@ class Executor:
                     open_backend, self._isolation, docker_host=self._docker_host, runtime=self._runtime
                 )
                 await backend.sweep()
-                self._backend = backend
+                self._backend = self._pooled(backend)
             return self._backend
+
+    def _pooled(self, backend: Backend) -> Backend:
+        floor = 1 if self._warm is None else self._warm
+        pool = WarmPool(backend, limits=PoolLimits(floor=floor, ceiling=max(POOL_CEILING, floor)))
+        if self._warm:
+            pool.keep_ready(sandbox_limits(self._limits))
+        return pool
 
     def _surroundings(self, backend: Backend) -> Surroundings:
         return Surroundings(

@@ -92,11 +92,7 @@ async def run_script(order: RunOrder, around: Surroundings) -> Result:
         image=around.backend.image_hash,
     )
     narrator.run("run.started")
-    limits = around.limits
-    sandbox_limits = SandboxLimits(
-        memory_bytes=limits.memory_bytes + GUEST_OWN_BYTES, start_timeout_s=limits.start_s
-    )
-    sandbox = await around.backend.start(sandbox_limits, run_id=order.run_id)
+    sandbox = await around.backend.start(sandbox_limits(around.limits), run_id=order.run_id)
     run = _Run(order, around, sandbox, journal, narrator)
     try:
         result = await run.to_end()
@@ -108,6 +104,11 @@ async def run_script(order: RunOrder, around: Surroundings) -> Result:
     await journal.commit()
     narrator.run("run.finished", text=result.status, duration_s=result.usage.wall_s)
     return result
+
+
+def sandbox_limits(limits: Limits) -> SandboxLimits:
+    """Return what the sandbox of a run with these limits may use."""
+    return SandboxLimits(memory_bytes=limits.memory_bytes + GUEST_OWN_BYTES, start_timeout_s=limits.start_s)
 
 
 class _Run:

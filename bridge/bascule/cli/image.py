@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -23,10 +23,19 @@ def build(
     base: _Base = "auto",
     docker_host: _DockerHost = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Make everything anew, with new packages.")] = False,
+    isolation: Annotated[
+        Literal["container", "oci"],
+        typer.Option("--isolation", help="oci unpacks the image for runc or crun, without an engine."),
+    ] = "container",
 ) -> None:
-    """Build the guest image of this installation, if the engine does not have it yet."""
-    from bascule.sandbox import build_image, ensure_image
+    """Build the guest image of this installation, if it is not there yet."""
+    from bascule.sandbox import build_bundle, build_image, ensure_image
 
+    if isolation == "oci":
+        bundle = build_bundle(base, docker_host=docker_host, fresh=fresh)
+        print(f"bascule: {'built' if bundle.built else 'already there'}", file=sys.stderr)
+        print(bundle.rootfs)
+        return
     if fresh:
         made = build_image(base, docker_host=docker_host, fresh=True)
     else:

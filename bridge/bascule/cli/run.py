@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bascule.bridge import Approver, Executor, Result
 
 Approve = Literal["terminal", "deny", "all"]
-Isolation = Literal["container", "process"]
+Isolation = Literal["container", "oci", "process"]
 
 MAX_SCRIPT_BYTES: Final = 1 << 20
 """Largest script that is read."""
@@ -29,7 +29,10 @@ _Tools = Annotated[
 ]
 _Policy = Annotated[Path | None, typer.Option("--policy", help="YAML rule file.", dir_okay=False)]
 _Approve = Annotated[Approve, typer.Option("--approve", help="Who decides where policy asks.")]
-_Isolation = Annotated[Isolation, typer.Option("--isolation", help="process is weaker; it says how.")]
+_Isolation = Annotated[
+    Isolation,
+    typer.Option("--isolation", help="oci: runc or crun without an engine. process is weaker; it says how."),
+]
 _Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides random and uuid4 in the script.")]
 _DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
 _Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]

@@ -69,7 +69,7 @@ def decode_guest_frame(payload: bytes) -> GuestFrame:
     return frame
 
 
-def decode_host_frame(payload: bytes) -> HostFrame:
+def decode_host_frame(payload: bytes | memoryview) -> HostFrame:
     """Decode what the host sent, without its header (the guest's side).
 
     Raises:
@@ -78,7 +78,7 @@ def decode_host_frame(payload: bytes) -> HostFrame:
     return _decode(_host_decoder, payload)
 
 
-def _decode(decoder: msgspec.json.Decoder[FrameT], payload: bytes) -> FrameT:
+def _decode(decoder: msgspec.json.Decoder[FrameT], payload: bytes | memoryview) -> FrameT:
     try:
         return decoder.decode(payload)
     except (ValueError, RecursionError, msgspec.MsgspecError) as error:

@@ -16,6 +16,7 @@ import warnings
 from typing import NoReturn
 
 from bascule.guest.channel import Channel, HostGone
+from bascule.guest.init import leave_init_behind
 from bascule.guest.limits import Deadlines, NoDeadlines, apply_process_limits, exit_now
 from bascule.guest.run import Run
 from bascule.guest.script import run_script
@@ -26,20 +27,26 @@ from bascule.wire.codec import MAX_GUEST_FRAME_BYTES
 _FIRST_PRIVATE_FD = 32
 _LAST_FD = 4096
 _GC_THRESHOLD = 20_000
+_SOCKET = "unix:"
 
 
 def main() -> NoReturn:
     """Run one script for the host at the other end of stdin and stdout.
 
-    The first program argument, if any, is the image hash to report; otherwise it is read from the file IMAGE
-    beside the program.
+    A program argument ``unix:PATH`` names the socket at which the host waits; without it the host is at the
+    other end of stdin and stdout. Any other argument is the image hash to report; otherwise it is read from
+    the file IMAGE beside the program.
     """
+    leave_init_behind()
     read_fd, write_fd = _take_streams()
     faulthandler.enable(file=sys.__stderr__ or 2, all_threads=False)
     warnings.simplefilter("ignore")
     # A debugger's or operator's signal must not become an exception in the script.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     warm_up()
+    socket_fd = _connect(read_fd, write_fd)
+    if socket_fd is not None:
+        read_fd = write_fd = socket_fd
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
@@ -87,9 +94,26 @@ def _take_streams() -> tuple[int, int]:
     return read_fd, write_fd
 
 
+def _connect(read_fd: int, write_fd: int) -> int | None:
+    """Connect to the host's socket, if one is named, and give up the streams for it."""
+    path = next((each.removeprefix(_SOCKET) for each in sys.argv[1:] if each.startswith(_SOCKET)), None)
+    if path is None:
+        return None
+    # The C module itself: `socket` would bring selectors and enums along, and a script never sees either.
+    import _socket
+
+    channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    channel.connect(path)
+    os.dup2(channel.fileno(), read_fd, inheritable=False)
+    channel.close()
+    os.close(write_fd)
+    return read_fd
+
+
 def _image() -> str:
-    if len(sys.argv) > 1:
-        return sys.argv[1]
+    given = [each for each in sys.argv[1:] if not each.startswith(_SOCKET)]
+    if given:
+        return given[0]
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     with open(os.path.join(folder, "IMAGE"), encoding="ascii") as file:
         return file.read().strip()

@@ -3,8 +3,9 @@
 Trusts the engine and this installation, never a guest.
 """
 
-from bascule.sandbox.backend import Isolation, open_backend
+from bascule.sandbox.backend import Isolation, build_bundle, open_backend
 from bascule.sandbox.context import build_context
+from bascule.sandbox.differences import describe_differences, usable_runtimes
 from bascule.sandbox.engine import EngineInfo, find_engine
 from bascule.sandbox.errors import SandboxClosed, SandboxError, image_mismatch
 from bascule.sandbox.image import (
@@ -15,11 +16,15 @@ from bascule.sandbox.image import (
     inspect_contents,
     remove_images,
 )
-from bascule.sandbox.limits import SandboxLimits
+from bascule.sandbox.limits import PoolLimits, SandboxLimits
+from bascule.sandbox.oci_runtime import DIFFERENCES as RUNTIME_DIFFERENCES
+from bascule.sandbox.oci_runtime import installed_runtimes
+from bascule.sandbox.pool import WarmPool
 from bascule.sandbox.process import WEAKER
 from bascule.sandbox.sandbox import Backend, Ending, Sandbox
 
 __all__ = [
+    "RUNTIME_DIFFERENCES",
     "WEAKER",
     "Backend",
     "Ending",
@@ -27,16 +32,22 @@ __all__ = [
     "GuestImage",
     "ImageContents",
     "Isolation",
+    "PoolLimits",
     "Sandbox",
     "SandboxClosed",
     "SandboxError",
     "SandboxLimits",
+    "WarmPool",
+    "build_bundle",
     "build_context",
     "build_image",
+    "describe_differences",
     "ensure_image",
     "find_engine",
     "image_mismatch",
     "inspect_contents",
+    "installed_runtimes",
     "open_backend",
     "remove_images",
+    "usable_runtimes",
 ]

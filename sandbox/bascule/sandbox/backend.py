@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Literal
 
 from bascule.sandbox.container import ContainerBackend
@@ -10,10 +11,13 @@ from bascule.sandbox.context import image_file
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.image import ensure_image
+from bascule.sandbox.oci import OciBackend
+from bascule.sandbox.oci_bundle import Bundle, ensure_bundle
+from bascule.sandbox.oci_runtime import RuntimeProgram, find_runtime
 from bascule.sandbox.process import ProcessBackend
 from bascule.sandbox.sandbox import Backend
 
-Isolation = Literal["container", "process"]
+Isolation = Literal["container", "oci", "process"]
 
 
 def open_backend(
@@ -27,9 +31,10 @@ def open_backend(
     """Open a backend. Blocks: call it outside the event loop, or in a thread.
 
     Args:
-        isolation: ``container`` or ``process`` (weaker: see ``process.WEAKER``).
+        isolation: ``container``, ``oci`` (runc or crun directly), or ``process`` (weaker: see
+            ``process.WEAKER``).
         docker_host: engine address, None for ``DOCKER_HOST`` and the usual sockets.
-        runtime: a runtime the engine knows, None for its default.
+        runtime: a runtime the engine knows, or with ``oci`` runc or crun; None for the default.
         base: where a guest image that must be built starts from.
         build: build the guest image when it is missing, instead of saying so.
 
@@ -41,16 +46,82 @@ def open_backend(
         if runtime is not None:
             raise SandboxError("isolation_unsupported", "isolation process has no container runtime; drop it")
         return ProcessBackend()
+    if isolation == "oci":
+        program = find_runtime(runtime)
+        bundle = ensure_bundle(base, runtime=_builder(program), docker_host=docker_host, build=build)
+        seccomp = seccomp_profile(channel=program.passes_sockets)
+        return OciBackend(bundle, seccomp=seccomp, runtime=program)
     image = ensure_image(base, docker_host=docker_host, build=build)
     engine = Engine(docker_host=docker_host)
+    try:
+        check_runtime(engine, runtime)
+    except SandboxError:
+        engine.close()
+        raise
     return ContainerBackend(
-        engine, image=image.tag, image_hash=image.hash, seccomp=seccomp_profile(), runtime=runtime
+        engine,
+        image=image.tag,
+        image_hash=image.hash,
+        seccomp=seccomp_profile(),
+        channel_seccomp=seccomp_profile(channel=True) if may_use_channel(engine, runtime) else None,
+        runtime=runtime,
     )
 
 
-def seccomp_profile() -> str:
-    """Return our profile as the engine wants it: JSON text, without our comments."""
+def build_bundle(base: str = "auto", *, docker_host: str | None = None, fresh: bool = False) -> Bundle:
+    """Unpack the guest image for isolation ``oci``, if it is not there yet.
+
+    Raises:
+        SandboxError: ``isolation_unsupported`` or ``image_build_failed``, with what to do.
+    """
+    return ensure_bundle(base, runtime=find_runtime().path, docker_host=docker_host, fresh=fresh)
+
+
+def _builder(program: RuntimeProgram) -> str:
+    """Return the program that runs the steps of a build: gVisor would be slow at it, and gains nothing."""
+    return program.path if program.name != "runsc" else find_runtime().path
+
+
+def check_runtime(engine: Engine, runtime: str | None) -> None:
+    """Refuse a runtime that the engine does not have.
+
+    Raises:
+        SandboxError: ``isolation_unsupported`` with those it has.
+    """
+    if runtime is None or runtime.startswith("io.containerd."):
+        return  # the second is a path of its own that newer engines take without configuration
+    known = engine.info().runtimes
+    if runtime not in known:
+        raise SandboxError(
+            "isolation_unsupported",
+            f"the engine at {engine.host} has no runtime {runtime!r}, only {', '.join(known)}; "
+            "install it and add it to the engine's configuration (dockerd: `runtimes` in daemon.json)",
+        )
+
+
+def may_use_channel(engine: Engine, runtime: str | None) -> bool:
+    """Whether guests may meet this host at a unix socket: same kernel, a runtime that passes it on.
+
+    Attached streams do everywhere else. Labels of SELinux would forbid the socket, and gVisor needs an option
+    of the engine's configuration for it.
+    """
+    if not engine.local or runtime not in (None, "runc", "crun"):
+        return False
+    info = engine.info()
+    default = runtime or info.default_runtime
+    native = default in ("runc", "crun") and "name=selinux" not in info.security_options
+    return native and info.kernel == os.uname().release
+
+
+def seccomp_profile(*, channel: bool = False) -> str:
+    """Return our profile as the engine wants it: JSON text, without our comments.
+
+    Args:
+        channel: the guest meets its host at a unix socket and may therefore connect to one.
+    """
     profile = json.loads(image_file("seccomp.json"))
+    if channel:
+        profile["syscalls"] += json.loads(image_file("seccomp-channel.json"))["syscalls"]
     for rule in profile["syscalls"]:
         rule.pop("comment", None)
     return json.dumps(profile, separators=(",", ":"))

@@ -90,7 +90,7 @@ def make_base(engine: Engine, source: str) -> BaseImage:
         SandboxError: ``image_build_failed`` names the step and the remedy.
     """
     try:
-        made = rootfs.filter_rootfs(_debian_tar() if source == "debian" else _public_tar(engine, source))
+        made = rootfs.filter_rootfs(debian_tar() if source == "debian" else public_tar(engine, source))
     except ValueError as error:
         raise SandboxError("image_build_failed", f"base {source}: {error}") from error
     identity = hashlib.sha256(made.tar).hexdigest()
@@ -98,7 +98,8 @@ def make_base(engine: Engine, source: str) -> BaseImage:
     _import(engine, made.tar, stage, {IMAGE_LABEL: "stage"})
     try:
         compiled = rootfs.filter_rootfs(
-            run_and_export(engine, stage, _compile_command(_library(made.python, made.tar))), compiled=True
+            run_and_export(engine, stage, compile_command(library_folder(made.python, made.tar))),
+            compiled=True,
         )
     finally:
         engine.call_now(engine.api.remove_image, stage, force=True)
@@ -121,7 +122,7 @@ def compile_files(engine: Engine, base: BaseImage, files: dict[str, bytes], fold
         folder: absolute path the files will have in the image; it is compiled into tracebacks.
     """
     archive = rootfs.pack(rootfs.file_entry(f"{folder.strip('/')}/{path}", files[path]) for path in files)
-    exported = run_and_export(engine, base.tag, _compile_command(folder), archive)
+    exported = run_and_export(engine, base.tag, compile_command(folder), archive)
     compiled: dict[str, bytes] = {}
     with tarfile.open(fileobj=exported, mode="r:") as found:
         for member in found:
@@ -161,12 +162,14 @@ def run_and_export(
         engine.call_now(api.remove_container, container, force=True, v=True)
 
 
-def _compile_command(folder: str) -> list[str]:
+def compile_command(folder: str) -> list[str]:
+    """Return what compiles a folder of the base with the base's own Python."""
     # unchecked-hash: no time stamps, so equal builds are equal and nothing is looked up at start.
     return ["python3", "-S", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", folder]
 
 
-def _library(python: str, tar: bytes) -> str:
+def library_folder(python: str, tar: bytes) -> str:
+    """Return where the base keeps its standard library."""
     local = f"usr/local/lib/python{python}/os.py".encode() in tar
     return f"/usr/local/lib/python{python}" if local else f"/usr/lib/python{python}"
 
@@ -185,7 +188,8 @@ def _has_debian_tools() -> bool:
     )
 
 
-def _debian_tar() -> io.BytesIO:
+def debian_tar() -> io.BytesIO:
+    """Return a root file system made from Debian packages."""
     if shutil.which("mmdebstrap") is None:
         _install_mmdebstrap()
     with tempfile.TemporaryDirectory(prefix="bascule-base-") as folder:
@@ -232,7 +236,8 @@ def _run(command: list[str], *, remedy: str) -> None:
         )
 
 
-def _public_tar(engine: Engine, reference: str) -> io.BytesIO:
+def public_tar(engine: Engine, reference: str) -> io.BytesIO:
+    """Return the file system of an image that the engine has or can pull."""
     try:
         engine.call_now(engine.api.inspect_image, reference)
     except SandboxError:

@@ -12,141 +12,30 @@ import contextlib
 import secrets
 import socket
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from bascule.sandbox.attach import AttachProtocol
-from bascule.sandbox.cgroup import read_usage
+from bascule.sandbox.contained import Wiring
+from bascule.sandbox.container_sandbox import ContainerSandbox, remove
 from bascule.sandbox.engine import Engine, raw_socket
-from bascule.sandbox.errors import NotThere, SandboxError
+from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.hardening import OWNER_LABEL, container_settings
 from bascule.sandbox.limits import SandboxLimits
+from bascule.sandbox.meeting import MeetingPlace, meet, sweep_meeting_places
 from bascule.sandbox.owner import is_gone, own_name
-from bascule.sandbox.sandbox import Ending
 
-_SIGNAL_BASE = 128
+_NOT_OUR_FILES = "bind source path does not exist"
+"""What an engine says that shares this kernel but not these files (we run in a container ourselves)."""
 
 
-class ContainerSandbox:
-    """One container. Made by ``ContainerBackend.start`` only."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """What one start is asked for."""
 
-    def __init__(
-        self, engine: Engine, limits: SandboxLimits, container: str, attached: AttachProtocol
-    ) -> None:
-        self._engine = engine
-        self._limits = limits
-        self._container = container
-        self._attached = attached
-        self._killed = False
-        self._usage: tuple[int | None, float | None] = (None, None)
-        self._closing: asyncio.Task[Ending] | None = None
-
-    @property
-    def container_id(self) -> str:
-        """The engine's id, for diagnosis."""
-        return self._container
-
-    async def send(self, frame: bytes) -> None:
-        """See ``Sandbox.send``."""
-        await self._attached.send(frame)
-
-    async def receive(self) -> bytes:
-        """See ``Sandbox.receive``."""
-        return await self._attached.stream.receive()
-
-    async def kill(self) -> None:
-        """See ``Sandbox.kill``.
-
-        Raises:
-            SandboxError: the engine could not be asked; the container may still run.
-        """
-        self._attached.stream.discard()
-        if self._closing is not None:
-            return
-        self._read_usage()
-        await self._kill()
-
-    async def close(self) -> Ending:
-        """See ``Sandbox.close``.
-
-        Raises:
-            SandboxError: the engine failed; removal was tried all the same, the next sweep repeats it.
-        """
-        if self._closing is None:
-            self._closing = asyncio.ensure_future(self._close())
-        return await asyncio.shield(self._closing)
-
-    async def _close(self) -> Ending:
-        stream = self._attached.stream
-        try:
-            stream.discard()
-            if not stream.ended and not self._killed:
-                self._read_usage()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(stream.wait_ended(), self._limits.exit_grace_s)
-            state = await self._final_state()
-        finally:
-            self._attached.abort()
-            await remove(self._engine, self._container)
-        return self._ending(state)
-
-    async def _final_state(self) -> dict[str, Any]:
-        """Return the engine's State of the exited container, ending it if need be."""
-        if self._attached.stream.ended and not self._killed:
-            # The streams closed, so the guest has exited or is about to; one that closed them and
-            # stayed runs into the deadline and is killed below.
-            with contextlib.suppress(SandboxError):
-                await self._engine.call(
-                    self._engine.api.wait, self._container, timeout=self._limits.exit_grace_s
-                )
-        for _ in range(2):
-            try:
-                found: dict[str, Any] = await self._engine.call(
-                    self._engine.api.inspect_container, self._container
-                )
-            except NotThere:
-                return {}
-            state: dict[str, Any] = found["State"]
-            if not state.get("Running"):
-                return state
-            await self._kill()
-            with contextlib.suppress(SandboxError):
-                await self._engine.call(
-                    self._engine.api.wait, self._container, timeout=self._engine.timeout_s
-                )
-        return {}
-
-    async def _kill(self) -> None:
-        kill = self._engine.api.kill
-        try:
-            await self._engine.call(kill, self._container, signal="SIGKILL")
-        except NotThere:
-            return
-        except SandboxError as error:
-            if error.code == "engine_failed":  # "is not running": it was faster
-                return
-            # The engine is stuck, most likely on this very stream: let go of it and try once more.
-            self._attached.abort()
-            with contextlib.suppress(NotThere):
-                await self._engine.call(kill, self._container, signal="SIGKILL")
-        self._killed = True
-
-    def _read_usage(self) -> None:
-        if self._engine.local:
-            self._usage = read_usage(self._container)
-
-    def _ending(self, state: dict[str, Any]) -> Ending:
-        code = state.get("ExitCode") if state else None
-        oom_killed = bool(state.get("OOMKilled"))
-        peak, cpu_s = self._usage
-        return Ending(
-            exit_code=code,
-            signal=code - _SIGNAL_BASE if code is not None and code > _SIGNAL_BASE else None,
-            oom_killed=oom_killed,
-            killed=self._killed,
-            stderr_tail=self._attached.stream.stderr_tail,
-            peak_memory_bytes=self._limits.memory_bytes if oom_killed else peak,
-            cpu_s=cpu_s,
-        )
+    limits: SandboxLimits
+    name: str
+    run_id: str
+    command: Sequence[str] | None
 
 
 class ContainerBackend:
@@ -157,18 +46,28 @@ class ContainerBackend:
         image: tag or id of the guest image.
         image_hash: what its guests say in their Hello.
         seccomp: the profile as JSON text.
+        channel_seccomp: the profile of guests that meet this host at a unix socket; None where they cannot,
+            and frames then come over the attached streams.
         runtime: a runtime the engine knows, None for its default.
     """
 
     name = "container"
 
     def __init__(
-        self, engine: Engine, *, image: str, image_hash: str, seccomp: str, runtime: str | None = None
+        self,
+        engine: Engine,
+        *,
+        image: str,
+        image_hash: str,
+        seccomp: str,
+        channel_seccomp: str | None = None,
+        runtime: str | None = None,
     ) -> None:
         self.image_hash = image_hash
         self._engine = engine
         self._image = image
         self._seccomp = seccomp
+        self._channel_seccomp = channel_seccomp
         self._runtime = runtime
         self._owner = own_name()
 
@@ -182,18 +81,10 @@ class ContainerBackend:
                 ``engine_failed``.
             ValueError: ``run_id`` has characters the engine's names may not have.
         """
-        settings = container_settings(
-            limits,
-            image=self._image,
-            run_id=run_id,
-            owner=self._owner,
-            seccomp=self._seccomp,
-            runtime=self._runtime,
-            command=command,
-        )
         # Chosen here, so that the container can be removed even if the answer to create never arrives.
         name = f"bascule-{run_id}-{secrets.token_hex(4)}"
-        starting = asyncio.ensure_future(self._start(limits, name, settings))
+        order = _Order(limits=limits, name=name, run_id=run_id, command=command)
+        starting = asyncio.ensure_future(self._start_either_way(order))
         try:
             return await asyncio.wait_for(asyncio.shield(starting), limits.start_timeout_s)
         except BaseException as error:
@@ -212,29 +103,59 @@ class ContainerBackend:
         orphans = [str(each["Id"]) for each in found if is_gone(str(each["Labels"].get(OWNER_LABEL, "")))]
         for orphan in orphans:
             await remove(self._engine, orphan)
+        await asyncio.to_thread(sweep_meeting_places)
         return len(orphans)
 
     async def close(self) -> None:
         """See ``Backend.close``."""
         self._engine.close()
 
-    async def _start(self, limits: SandboxLimits, name: str, settings: dict[str, object]) -> ContainerSandbox:
+    async def _start_either_way(self, order: _Order) -> ContainerSandbox:
+        """Start with a channel where that can be, else with attached streams: a matter of speed only."""
+        if self._channel_seccomp is None:
+            return await self._start(order, None)
+        place = MeetingPlace()
+        try:
+            return await self._start(order, place)
+        except SandboxError as error:
+            if _NOT_OUR_FILES not in error.message:
+                raise
+            self._channel_seccomp = None
+        finally:
+            place.close()
+        return await self._start(order, None)
+
+    async def _start(self, order: _Order, place: MeetingPlace | None) -> ContainerSandbox:
         api = self._engine.api
-        created = await self._engine.call(api.create_container_from_config, settings, name)
+        created = await self._engine.call(
+            api.create_container_from_config, self._settings(order, place), order.name
+        )
         container = str(created["Id"])
-        channel = await self._engine.call(self._attach, container)
-        attached = AttachProtocol(frame_bytes=limits.frame_bytes)
-        loop = asyncio.get_running_loop()
-        if channel.family == socket.AF_UNIX:
-            await loop.create_unix_connection(lambda: attached, sock=channel)
-        else:
-            await loop.create_connection(lambda: attached, sock=channel)
+        attached = AttachProtocol(frame_bytes=order.limits.frame_bytes)
+        await _adopt(await self._engine.call(self._attach, container), attached)
+        wiring = Wiring(attached=attached)
         try:
             await self._engine.call(api.start, container)
+            if place is not None and order.command is None:
+                wiring = await meet(place, container, attached=attached, limits=order.limits)
         except BaseException:
             attached.abort()
             raise
-        return ContainerSandbox(self._engine, limits, container, attached)
+        return ContainerSandbox(self._engine, order.limits, container, wiring)
+
+    def _settings(self, order: _Order, place: MeetingPlace | None) -> dict[str, object]:
+        seccomp = self._seccomp if place is None else self._channel_seccomp
+        assert seccomp is not None
+        return container_settings(
+            order.limits,
+            image=self._image,
+            run_id=order.run_id,
+            owner=self._owner,
+            seccomp=seccomp,
+            runtime=self._runtime,
+            command=order.command,
+            channel=None if place is None else str(place.folder),
+        )
 
     def _attach(self, container: str) -> socket.socket:
         params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
@@ -246,27 +167,18 @@ class ContainerBackend:
     async def _abandon(self, starting: asyncio.Task[ContainerSandbox], name: str) -> None:
         """Let a start that nobody waits for any more come to its end, then remove what it made."""
         with contextlib.suppress(SandboxError):
+            await remove(self._engine, name)  # a guest that is waited for comes no more
+        with contextlib.suppress(SandboxError):
             sandbox = await starting
             await sandbox.kill()
+            await sandbox.close()
         with contextlib.suppress(SandboxError):
             await remove(self._engine, name)
 
 
-async def remove(engine: Engine, container: str) -> None:
-    """Remove a container with force, killing what runs in it; one that is gone is fine.
-
-    Raises:
-        SandboxError: the engine did not do it; the sweep of the next start tries again.
-    """
-    for attempt in (1, 2):
-        try:
-            await engine.call(engine.api.remove_container, container, force=True, v=True)
-            return
-        except NotThere:
-            return
-        except SandboxError as error:
-            # Two removals at once make the engine answer 409; the other one does the work.
-            if error.code == "engine_failed" and "already in progress" in error.message:
-                return
-            if attempt == 2:
-                raise
+async def _adopt(channel: socket.socket, protocol: asyncio.Protocol) -> None:
+    loop = asyncio.get_running_loop()
+    if channel.family == socket.AF_UNIX:
+        await loop.create_unix_connection(lambda: protocol, sock=channel)
+    else:
+        await loop.create_connection(lambda: protocol, sock=channel)

@@ -17,6 +17,10 @@ class SandboxError(BasculeError):
         image_build_failed: a step of the build failed; the message names the step and the remedy.
         isolation_unsupported: this host cannot give the isolation that was asked for by name.
         start_timeout: the sandbox did not start in ``SandboxLimits.start_timeout_s``.
+        guest_not_started: the guest ended, or stayed silent, before its Hello; its last words are told.
+        protocol_mismatch: the guest speaks another version of the protocol; rebuild the image.
+        pool_exhausted: too many runs wait for a sandbox, or this one waited too long; try later.
+        pool_closed: the pool is shutting down.
     """
 
 

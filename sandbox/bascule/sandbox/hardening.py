@@ -17,6 +17,13 @@ USER = "65534:65534"
 CONTEXT_DIR = "/bascule"
 """Where the image holds the guest's packages; root-owned, mode 0555."""
 
+CHANNEL_DIR = "/channel"
+"""Where the folder with the host's socket is mounted, when there is one."""
+
+CHANNEL_NAME = "host"
+
+CHANNEL_ARGUMENT = f"unix:{CHANNEL_DIR}/{CHANNEL_NAME}"
+
 COMMAND = ("python3", "-S", "-s", "-P", CONTEXT_DIR)
 """No site, no user site, no script folder on the path. Not -I: the environment below is ours and wanted."""
 
@@ -36,6 +43,18 @@ OWNER_LABEL = "bascule.owner"
 
 RUN_LABEL = "bascule.run"
 
+MASKED_PATHS = (
+    *("/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/scsi"),
+    *("/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/sys/firmware"),
+    "/proc/interrupts",  # its timing tells keystrokes; engines mask it since 2024
+    "/sys/devices/virtual/powercap",  # power use leaks what others compute: CVE-2020-8694
+    "/proc/kallsyms",  # addresses and options of the kernel help its exploits only
+    "/proc/config.gz",
+)
+"""Unreadable in the guest: what engines mask by default, and what they forgot when this was written."""
+
+READONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -48,6 +67,7 @@ def container_settings(
     seccomp: str,
     runtime: str | None,
     command: Sequence[str] | None,
+    channel: str | None = None,
 ) -> dict[str, object]:
     """Return the body of the engine's create call.
 
@@ -59,6 +79,7 @@ def container_settings(
         seccomp: the profile, as JSON text.
         runtime: a runtime the engine knows (``runc``, ``crun``, ``runsc``), None for its default.
         command: replaces the guest program, for self-checks and tests.
+        channel: folder of this host where the guest meets it, None for attached streams.
 
     Raises:
         ValueError: ``run_id`` has other characters.
@@ -68,7 +89,7 @@ def container_settings(
     return {
         "Image": image,
         "Entrypoint": [],
-        "Cmd": list(command or COMMAND),
+        "Cmd": list(command or (COMMAND if channel is None else (*COMMAND, CHANNEL_ARGUMENT))),
         "Env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
         "User": USER,
         "WorkingDir": "/",  # fixed and in the image: CVE-2024-21626 needs a chosen one
@@ -82,11 +103,13 @@ def container_settings(
         "StdinOnce": True,  # the guest sees end of file when the host's connection breaks
         "Tty": False,
         "NetworkDisabled": True,
-        "HostConfig": host_settings(limits, seccomp=seccomp, runtime=runtime),
+        "HostConfig": host_settings(limits, seccomp=seccomp, runtime=runtime, channel=channel),
     }
 
 
-def host_settings(limits: SandboxLimits, *, seccomp: str, runtime: str | None) -> dict[str, object]:
+def host_settings(
+    limits: SandboxLimits, *, seccomp: str, runtime: str | None, channel: str | None = None
+) -> dict[str, object]:
     """Return the HostConfig: the walls themselves."""
     settings: dict[str, object] = {
         "NetworkMode": "none",  # only lo; every other family of sockets is seccomp's job
@@ -105,12 +128,17 @@ def host_settings(limits: SandboxLimits, *, seccomp: str, runtime: str | None) -
         "Tmpfs": {"/tmp": _tmpfs(limits)},
         "LogConfig": {"Type": "none"},  # the default log writes all output to the host's disk
         "Init": True,  # reaps zombies, and pid 1 is then not the script's to confuse
+        "MaskedPaths": list(MASKED_PATHS),
+        "ReadonlyPaths": list(READONLY_PATHS),
         "Binds": [],
         "Devices": [],
         "PublishAllPorts": False,
         "RestartPolicy": {"Name": "no"},
         "AutoRemove": False,  # the ending is inspected first
     }
+    if channel is not None:
+        # The one thing of the host that is mounted: a folder with one socket, empty once the guest connected.
+        settings["Mounts"] = [{"Type": "bind", "Source": channel, "Target": CHANNEL_DIR, "ReadOnly": True}]
     if runtime is not None:
         settings["Runtime"] = runtime
     return settings

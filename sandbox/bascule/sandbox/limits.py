@@ -1,4 +1,4 @@
-"""What one sandbox may use. All limits are finite; there is no value that means unlimited."""
+"""What one sandbox and one pool of them may use. All limits are finite; no value means unlimited."""
 
 from __future__ import annotations
 
@@ -52,3 +52,38 @@ class SandboxLimits:
         for name in ("start_timeout_s", "exit_grace_s", "engine_timeout_s"):
             if not 0 < getattr(self, name) <= 600:
                 raise ValueError(f"{name} must be above 0 and at most 600")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolLimits:
+    """How many sandboxes a pool keeps, and who waits.
+
+    Attributes:
+        floor: sandboxes kept ready for each kind (`SandboxLimits`) in use; 0 starts each one on demand.
+        ceiling: sandboxes alive at once: ready, starting, leased or being removed.
+        starts: sandboxes started at once; more only makes each slower (engines serialise most of it).
+        queue: runs that may wait for a sandbox; a further one is refused with ``pool_exhausted``.
+        wait_s: longest wait of one run; then it is refused with ``pool_exhausted``.
+        keep_s: a kind that nobody asked for that long is no longer kept ready.
+    """
+
+    floor: int = 1
+    ceiling: int = 16
+    starts: int = 2
+    queue: int = 256
+    wait_s: float = 60.0
+    keep_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            ValueError: a limit is out of its range.
+        """
+        if not 0 <= self.floor <= self.ceiling <= 10_000:
+            raise ValueError("floor must be at least 0, ceiling at least floor and at most 10,000")
+        if self.ceiling < 1 or self.starts < 1 or self.queue < 0:
+            raise ValueError("ceiling and starts must be at least 1, queue at least 0")
+        for name in ("wait_s", "keep_s"):
+            if not 0 < getattr(self, name) <= 86_400:
+                raise ValueError(f"{name} must be above 0 and at most 86,400")

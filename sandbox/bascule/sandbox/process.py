@@ -17,17 +17,16 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from bascule.sandbox import confine
 from bascule.sandbox.cache import cache_dir, locked
 from bascule.sandbox.context import context_files, write_files
-from bascule.sandbox.errors import SandboxClosed, SandboxError
+from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.hardening import ENVIRONMENT
 from bascule.sandbox.limits import SandboxLimits
 from bascule.sandbox.owner import is_gone, own_name
+from bascule.sandbox.pipes import PipeProtocol
 from bascule.sandbox.sandbox import Ending
-from bascule.sandbox.stream import GuestStream
 
 WEAKER = (
     'isolation "process" is weaker than a container: a script that breaks out of the interpreter runs as '
@@ -41,60 +40,6 @@ _PREFIX = "bascule-process-"
 _COMPILE_TIMEOUT_S = 120.0
 
 
-class _PipeProtocol(asyncio.SubprocessProtocol):
-    """Feeds a GuestStream from the child's pipes."""
-
-    def __init__(self, *, frame_bytes: int) -> None:
-        self.stream = GuestStream(frame_bytes=frame_bytes, pause=self._pause, resume=self._resume)
-        self.exited = asyncio.Event()
-        self.writable = asyncio.Event()
-        self.writable.set()
-        self._transport: asyncio.SubprocessTransport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.SubprocessTransport", transport)
-
-    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        assert isinstance(data, bytes)
-        if fd == 1:
-            self.stream.feed_stdout(data)
-        else:
-            self.stream.feed_stderr(data)
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd == 1:
-            self.stream.end()
-        if fd == 0:
-            self.writable.set()
-
-    def process_exited(self) -> None:
-        self.exited.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.stream.end()
-
-    def pause_writing(self) -> None:
-        self.writable.clear()
-
-    def resume_writing(self) -> None:
-        self.writable.set()
-
-    def _stdout(self) -> asyncio.ReadTransport | None:
-        if self._transport is None:
-            return None
-        return cast("asyncio.ReadTransport | None", self._transport.get_pipe_transport(1))
-
-    def _pause(self) -> None:
-        stdout = self._stdout()
-        if stdout is not None:
-            stdout.pause_reading()
-
-    def _resume(self) -> None:
-        stdout = self._stdout()
-        if stdout is not None:
-            stdout.resume_reading()
-
-
 class ProcessSandbox:
     """One child process and its group. Made by ``ProcessBackend.start`` only."""
 
@@ -102,7 +47,7 @@ class ProcessSandbox:
         self,
         limits: SandboxLimits,
         transport: asyncio.SubprocessTransport,
-        protocol: _PipeProtocol,
+        protocol: PipeProtocol,
         folder: Path,
     ) -> None:
         self._limits = limits
@@ -114,12 +59,7 @@ class ProcessSandbox:
 
     async def send(self, frame: bytes) -> None:
         """See ``Sandbox.send``."""
-        stdin = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
-        if stdin is None or stdin.is_closing() or self._protocol.exited.is_set():
-            raise SandboxClosed
-        stdin.write(frame)
-        if not self._protocol.writable.is_set():
-            await self._protocol.writable.wait()
+        await self._protocol.send(frame)
 
     async def receive(self) -> bytes:
         """See ``Sandbox.receive``."""
@@ -222,7 +162,7 @@ class ProcessBackend:
     async def _spawn(self, limits: SandboxLimits, settings: str, work: Path, folder: Path) -> ProcessSandbox:
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.subprocess_exec(
-            lambda: _PipeProtocol(frame_bytes=limits.frame_bytes),
+            lambda: PipeProtocol(frame_bytes=limits.frame_bytes),
             *(sys.executable, "-S", "-s", "-P", str(Path(confine.__file__)), settings),
             cwd=work,
             env={**ENVIRONMENT, "PATH": os.defpath, "HOME": str(work)},

@@ -26,6 +26,7 @@ class Ending:
         stderr_tail: last 8 KiB of the guest's stderr, untrusted text with undecodable bytes replaced.
         peak_memory_bytes: highest memory use the kernel recorded, None where it cannot be read.
         cpu_s: CPU seconds the kernel recorded, None where they cannot be read.
+        refused_forks: times the limit of processes stopped a fork, None where it cannot be read.
     """
 
     exit_code: int | None
@@ -35,6 +36,7 @@ class Ending:
     stderr_tail: str
     peak_memory_bytes: int | None = None
     cpu_s: float | None = None
+    refused_forks: int | None = None
 
 
 class Sandbox(Protocol):

@@ -10,7 +10,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 from bascule.sandbox import probe
 from bascule.sandbox.errors import SandboxClosed
@@ -26,7 +26,7 @@ MEANING = {
     "seccomp": "a system-call filter is active",
     "system_calls": "the filter refuses the calls that kernel exploits start from",
     "namespaces": "cannot make namespaces of its own",
-    "sockets": "cannot make a socket of any family",
+    "sockets": "cannot make a socket of any family, but the one kind its channel to the host needs",
     "interfaces": "has no network interface but loopback, and no route",
     "read_only_root": "cannot write in any folder of the image",
     "writable_places": "the image holds nothing it may write",
@@ -47,6 +47,21 @@ MEANING = {
 """What each check means when it holds, in words for the operator."""
 
 _DEADLINE_S = 30.0
+
+_OUTSIDE = {"memory": "memory_bytes", "processes": "pids", "cpu": "cpu_millis"}
+"""Checks of limits that hold although a guest with a kernel of its own cannot see them."""
+
+_RUNTIME_THREADS = 256
+"""Threads that such a kernel needs within the limit of processes."""
+
+
+@runtime_checkable
+class SeenFromOutside(Protocol):
+    """A sandbox whose limits this host can read."""
+
+    def limits_in_force(self) -> dict[str, int]:
+        """Return limits by name; those that can be read."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +104,7 @@ async def check_sandbox(backend: Backend, *, limits: SandboxLimits | None = None
     command += [json.dumps(each) for each in (expected, SYSTEM_CALLS, SOCKET_FAMILIES)]
     sandbox = await backend.start(limits, run_id="selfcheck", command=command)
     report: dict[str, tuple[bool, str]] = {}
+    outside = sandbox.limits_in_force() if isinstance(sandbox, SeenFromOutside) else {}
     reason = ""
     try:
         report = _parse(await asyncio.wait_for(sandbox.receive(), _DEADLINE_S))
@@ -98,6 +114,10 @@ async def check_sandbox(backend: Backend, *, limits: SandboxLimits | None = None
         ending = await sandbox.close()
     if reason:
         reason += f"; exit code {ending.exit_code}; {ending.stderr_tail[-300:]}"
+    for name, limit in _OUTSIDE.items():
+        if limit in outside and report.get(name, (True, ""))[0] is False:
+            holds = outside[limit] <= max(expected[limit], _RUNTIME_THREADS if limit == "pids" else 0)
+            report[name] = (holds, f"seen from outside: {limit} {outside[limit]}")
     return [_check(name, report, reason) for name in MEANING]
 
 

@@ -101,3 +101,32 @@ def test_the_filter_allows_clone_only_without_namespaces() -> None:
     every_namespace_flag = 0x7E020000
     assert [rule["args"][0]["value"] for rule in rules] == [every_namespace_flag]
     assert rules[0]["args"][0] | {"valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"} == rules[0]["args"][0]
+
+
+def test_a_channel_adds_one_kind_of_socket_to_the_filter_and_nothing_else() -> None:
+    plain = cast("dict[str, Any]", json.loads(seccomp_profile()))
+    wider = cast("dict[str, Any]", json.loads(seccomp_profile(channel=True)))
+    added = [rule for rule in wider["syscalls"] if rule not in plain["syscalls"]]
+    assert [rule["names"] for rule in added] == [["socket"], ["connect"]]
+    unix, stream_cloexec = 1, 1 | 0o2000000
+    assert [arg["value"] for arg in added[0]["args"]] == [unix, stream_cloexec, 0]
+    assert all(arg["op"] == "SCMP_CMP_EQ" for arg in added[0]["args"])
+    assert {**wider, "syscalls": plain["syscalls"]} == plain
+
+
+def test_a_channel_mounts_one_folder_read_only_and_tells_the_guest_where_it_is() -> None:
+    asked = container_settings(
+        SandboxLimits(),
+        image="image",
+        run_id="run-1",
+        owner="owner",
+        seccomp="{}",
+        runtime=None,
+        command=None,
+        channel="/tmp/place",
+    )
+    host = cast("dict[str, Any]", asked["HostConfig"])
+    assert host["Mounts"] == [
+        {"Type": "bind", "Source": "/tmp/place", "Target": "/channel", "ReadOnly": True}
+    ]
+    assert cast("list[str]", asked["Cmd"])[-1] == "unix:/channel/host"

@@ -1,0 +1,184 @@
+"""Sandboxes as containers of a runtime directly: no daemon, the same walls, a fifth of the start.
+
+Decides that a start is never interrupted half-way, and what is left to sweep. Trusts the runtime and this
+user's cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bascule.sandbox.contained import Wiring
+from bascule.sandbox.errors import SandboxError
+from bascule.sandbox.hardening import container_settings
+from bascule.sandbox.limits import SandboxLimits
+from bascule.sandbox.meeting import MeetingPlace, meet, sweep_meeting_places
+from bascule.sandbox.oci_bundle import Bundle
+from bascule.sandbox.oci_config import oci_config
+from bascule.sandbox.oci_runtime import RuntimeProgram
+from bascule.sandbox.oci_sandbox import FirstProcess, OciSandbox, Runtime
+from bascule.sandbox.owner import is_gone, own_name
+from bascule.sandbox.pipes import PipeProtocol
+
+_Spawned = tuple[PipeProtocol, FirstProcess]
+
+_PREFIX = "bascule-oci-"
+_POLL_S = 0.001
+
+
+class OciBackend:
+    """Starts containers from an unpacked image.
+
+    Args:
+        bundle: the unpacked guest image.
+        seccomp: the profile as JSON text, with what a channel needs where the runtime passes sockets.
+        runtime: the program.
+    """
+
+    name = "oci"
+
+    def __init__(self, bundle: Bundle, *, seccomp: str, runtime: RuntimeProgram) -> None:
+        self.image_hash = bundle.hash
+        self._rootfs = bundle.rootfs
+        self._seccomp = seccomp
+        self._runtime = runtime
+        self._owner = own_name()
+
+    async def start(
+        self, limits: SandboxLimits, *, run_id: str, command: Sequence[str] | None = None
+    ) -> OciSandbox:
+        """See ``Backend.start``.
+
+        Raises:
+            SandboxError: ``start_timeout``, ``guest_not_started`` or ``engine_failed``, with what to do.
+            ValueError: ``run_id`` has characters that names may not have.
+        """
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        runtime = Runtime(self._runtime, folder, folder.name)
+        place = MeetingPlace() if self._runtime.passes_sockets else None
+        spawning: asyncio.Task[_Spawned] | None = None
+        try:
+            self._write_bundle(limits, runtime, place, run_id, command)
+            # Never interrupted: a runtime that is killed half-way leaves what only it knows of.
+            spawning = asyncio.ensure_future(_spawn(limits, runtime))
+            async with asyncio.timeout(limits.start_timeout_s):
+                pipes, first = await asyncio.shield(spawning)
+                wiring = Wiring(attached=pipes)
+                if command is None and place is not None:
+                    wiring = await meet(place, runtime.name, attached=pipes, limits=limits)
+            return OciSandbox(runtime, limits, wiring, pipes, first)
+        except BaseException as error:
+            await asyncio.shield(_abandon(spawning, runtime))
+            if isinstance(error, TimeoutError):
+                raise SandboxError(
+                    "start_timeout",
+                    f"{self._runtime.path} did not start a sandbox within {limits.start_timeout_s:g} s; "
+                    "look at the load, or raise start_s",
+                ) from error
+            raise
+        finally:
+            if place is not None:
+                place.close()
+
+    async def sweep(self) -> int:
+        """See ``Backend.sweep``."""
+        await asyncio.to_thread(sweep_meeting_places)
+        gone = 0
+        for folder in await asyncio.to_thread(_orphans):
+            with contextlib.suppress(SandboxError):
+                await Runtime(self._runtime, folder, folder.name).remove()
+                gone += 1
+        return gone
+
+    async def close(self) -> None:
+        """See ``Backend.close``."""
+
+    def _write_bundle(
+        self,
+        limits: SandboxLimits,
+        runtime: Runtime,
+        place: MeetingPlace | None,
+        run_id: str,
+        command: Sequence[str] | None,
+    ) -> None:
+        settings = container_settings(
+            limits,
+            image=self.image_hash,
+            run_id=run_id,
+            owner=self._owner,
+            seccomp=self._seccomp,
+            runtime=None,
+            command=command,
+            channel=None if place is None else str(place.folder),
+        )
+        config = oci_config(settings, rootfs=self._rootfs, cgroup=f"/{runtime.name}", guest=command is None)
+        if not self._runtime.keeps_errors:
+            # glibc makes threads by clone when clone3 says ENOSYS, only then; that kernel says it itself.
+            for rule in config["linux"]["seccomp"]["syscalls"]:
+                if rule["names"] == ["clone3"]:
+                    rule.update(action="SCMP_ACT_ALLOW")
+                    rule.pop("errnoRet")
+        pids = config["linux"]["resources"]["pids"]
+        pids["limit"] = max(pids["limit"], self._runtime.least_pids)
+        (runtime.folder / "owner").write_text(self._owner, "ascii")
+        (runtime.folder / "config.json").write_text(json.dumps(config), "utf-8")
+
+
+async def _spawn(limits: SandboxLimits, runtime: Runtime) -> _Spawned:
+    loop = asyncio.get_running_loop()
+    _, pipes = await loop.subprocess_exec(
+        lambda: PipeProtocol(frame_bytes=limits.frame_bytes), *runtime.run_command, close_fds=True
+    )
+    try:
+        return pipes, FirstProcess(await _first_pid(runtime, pipes))
+    except BaseException:
+        pipes.abort()
+        raise
+
+
+async def _abandon(spawning: asyncio.Task[_Spawned] | None, runtime: Runtime) -> None:
+    """Let a start that nobody waits for any more come to its end, then end and remove what it made."""
+    if spawning is not None:
+        with contextlib.suppress(SandboxError):
+            pipes, first = await spawning
+            first.kill()
+            await pipes.exited.wait()
+            first.close()
+            pipes.abort()
+    await runtime.remove()
+
+
+async def _first_pid(runtime: Runtime, pipes: PipeProtocol) -> int:
+    """Wait until the runtime has said which process it made.
+
+    Raises:
+        SandboxError: ``engine_failed`` with its last words.
+    """
+    file = runtime.folder / "pid"
+    while True:
+        ended = pipes.exited.is_set()
+        with contextlib.suppress(OSError, ValueError):
+            return int(file.read_text("ascii"))
+        if ended:
+            await asyncio.wait_for(pipes.stream.wait_ended(), 1)
+            raise SandboxError(
+                "engine_failed", f"{runtime.program.path} refused: {pipes.stream.stderr_tail.strip()[-600:]}"
+            )
+        await asyncio.sleep(_POLL_S)
+
+
+def _orphans() -> list[Path]:
+    found: list[Path] = []
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            if is_gone((folder / "owner").read_text("ascii")):
+                found.append(folder)
+    return found

@@ -1,0 +1,289 @@
+"""The stock of warm sandboxes behind the pool: what is started, kept, thrown away and removed.
+
+Decides by demand, floor and ceiling; at most ``PoolLimits.starts`` start at once. Trusts the backend only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections import deque
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Final
+
+from bascule.sandbox.demand import Demand
+from bascule.sandbox.errors import SandboxError
+from bascule.sandbox.fair import FairQueue
+from bascule.sandbox.greeting import await_hello
+from bascule.sandbox.lease import WarmSandbox
+from bascule.sandbox.limits import PoolLimits, SandboxLimits
+from bascule.sandbox.sandbox import Backend, Sandbox
+
+_TICK_S: Final = 1.0
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 30.0
+
+Waiter = asyncio.Future[WarmSandbox]
+
+
+@dataclass(slots=True)
+class Shelf:
+    """All that concerns the sandboxes of one kind."""
+
+    limits: SandboxLimits
+    ready: deque[WarmSandbox] = field(default_factory=deque[WarmSandbox])
+    waiting: FairQueue[Waiter] = field(default_factory=FairQueue[Waiter])
+    demand: Demand = field(default_factory=Demand)
+    starting: int = 0
+    kept: bool = False
+    failures: int = 0
+    pause_until_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolState:
+    """Numbers for health checks and metrics."""
+
+    ready: int
+    starting: int
+    leased: int
+    ending: int
+    waiting: int
+
+
+class Stock:
+    """All sandboxes of one pool, on one event loop."""
+
+    def __init__(self, backend: Backend, limits: PoolLimits) -> None:
+        self._backend = backend
+        self._limits = limits
+        self._shelves: dict[SandboxLimits, Shelf] = {}
+        self._leased: set[WarmSandbox] = set()
+        self._ending = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._starts: set[asyncio.Task[None]] = set()
+        self._housekeeper: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def state(self) -> PoolState:
+        """What there is at this moment."""
+        shelves = self._shelves.values()
+        return PoolState(
+            ready=sum(len(shelf.ready) for shelf in shelves),
+            starting=sum(shelf.starting for shelf in shelves),
+            leased=len(self._leased),
+            ending=self._ending,
+            waiting=sum(len(shelf.waiting) for shelf in shelves),
+        )
+
+    @property
+    def room(self) -> int:
+        """How many more sandboxes the ceiling allows."""
+        state = self.state
+        return self._limits.ceiling - state.ready - state.starting - state.leased - state.ending
+
+    def shelf(self, limits: SandboxLimits) -> Shelf:
+        """Return the shelf of a kind, made when missing."""
+        shelf = self._shelves.get(limits)
+        if shelf is None:
+            shelf = self._shelves[limits] = Shelf(limits)
+        return shelf
+
+    def take(self, shelf: Shelf) -> WarmSandbox | None:
+        """Lease the sandbox that has waited longest, None when none is ready."""
+        while shelf.ready:
+            sandbox = shelf.ready.popleft()
+            if sandbox.is_alive:
+                self._lease(sandbox)
+                # Not now: the run that was just served goes first.
+                asyncio.get_running_loop().call_soon(self.refill)
+                return sandbox
+            self.discard(sandbox)
+        return None
+
+    def _lease(self, sandbox: WarmSandbox) -> None:
+        sandbox.lease()
+        self._leased.add(sandbox)
+
+    def discard(self, sandbox: WarmSandbox) -> None:
+        """Kill and remove a sandbox that no run will use."""
+        self._leased.discard(sandbox)
+        self._ending += 1
+        self._spawn(self._remove(sandbox, kill=True))
+
+    async def drain(self, refusal: SandboxError) -> None:
+        """Refuse those who wait, end everything, and return when nothing is left."""
+        self._closed = True
+        if self._housekeeper is not None:
+            self._housekeeper.cancel()
+        for shelf in self._shelves.values():
+            while (waiter := _next_waiter(shelf)) is not None:
+                waiter.set_exception(refusal)
+        for start in self._starts:
+            start.cancel()
+        if self._starts:
+            await asyncio.wait(self._starts)
+        for shelf in self._shelves.values():
+            while shelf.ready:
+                self.discard(shelf.ready.popleft())
+        for sandbox in list(self._leased):
+            with contextlib.suppress(SandboxError):
+                await sandbox.kill()
+                await sandbox.close()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # ------------------------------------------------------------ filling
+
+    def refill(self) -> None:
+        """Start what is needed, within bounds."""
+        if self._closed:
+            return
+        if self._housekeeper is None:
+            self._housekeeper = asyncio.ensure_future(self._keep_house())
+        while len(self._starts) < self._limits.starts:
+            shelf = self._neediest()
+            if shelf is None:
+                return
+            if self.room <= 0:
+                self._make_room(shelf)
+                return
+            shelf.starting += 1
+            task = asyncio.ensure_future(self._start_one(shelf))
+            self._starts.add(task)
+            task.add_done_callback(self._starts.discard)
+
+    def _neediest(self) -> Shelf | None:
+        """Return a shelf with waiting runs, each in turn, else one below its target."""
+        for shelf in self._shelves.values():
+            if len(shelf.waiting) > shelf.starting:
+                self._shelves[shelf.limits] = self._shelves.pop(shelf.limits)
+                return shelf
+        now_s = time.monotonic()
+        for shelf in self._shelves.values():
+            held = len(shelf.ready) + shelf.starting
+            if held < self._target(shelf, now_s) and shelf.pause_until_s <= now_s and self.room > 0:
+                return shelf
+        return None
+
+    def _target(self, shelf: Shelf, now_s: float) -> int:
+        """Return how many of a kind should be ready: nothing is kept for a kind asked for only once."""
+        floor = self._limits.floor
+        used = shelf.demand.leases > 1 and shelf.demand.idle_s(now_s) < self._limits.keep_s
+        if floor == 0 or not (shelf.kept or used):
+            return 0
+        return min(max(floor, shelf.demand.wanted(now_s)), self._limits.ceiling)
+
+    def _make_room(self, shelf: Shelf) -> None:
+        """Throw away a ready sandbox of another kind; its place is free once it is gone."""
+        others = [other for other in self._shelves.values() if other is not shelf and other.ready]
+        if others and not self._ending:
+            self.discard(max(others, key=lambda other: len(other.ready)).ready.popleft())
+
+    async def _start_one(self, shelf: Shelf) -> None:
+        began_s = time.monotonic()
+        try:
+            sandbox = await self._start_warm(shelf)
+        except asyncio.CancelledError:
+            shelf.starting -= 1
+            raise
+        except Exception as error:  # whatever it is, the run that waits must hear of it
+            shelf.starting -= 1
+            self._note_failure(shelf, error)
+        else:
+            shelf.starting -= 1
+            shelf.failures = 0
+            shelf.demand.note_start(time.monotonic() - began_s)
+            self._put(shelf, sandbox)
+        asyncio.get_running_loop().call_soon(self.refill)
+
+    async def _start_warm(self, shelf: Shelf) -> WarmSandbox:
+        limits = shelf.limits
+        inner = await self._backend.start(limits, run_id=f"pool-{secrets.token_hex(6)}")
+        try:
+            hello = await await_hello(
+                inner, image_hash=self._backend.image_hash, timeout_s=limits.start_timeout_s
+            )
+        except BaseException:
+            await asyncio.shield(_end(inner))
+            raise
+        return WarmSandbox(inner, hello, stirred=lambda each: self._lose(shelf, each), returned=self._return)
+
+    def _put(self, shelf: Shelf, sandbox: WarmSandbox) -> None:
+        waiter = _next_waiter(shelf)
+        if waiter is not None:
+            self._lease(sandbox)
+            waiter.set_result(sandbox)
+        elif self._closed:
+            self.discard(sandbox)
+        else:
+            shelf.ready.append(sandbox)
+
+    def _note_failure(self, shelf: Shelf, error: Exception) -> None:
+        """Tell one waiting run, and leave the backend alone for a while where nobody waits."""
+        shelf.failures += 1
+        pause_s = min(_FIRST_PAUSE_S * 2 ** min(shelf.failures - 1, 10), _LONGEST_PAUSE_S)
+        shelf.pause_until_s = time.monotonic() + pause_s
+        waiter = _next_waiter(shelf)
+        if waiter is not None:
+            waiter.set_exception(error)
+
+    # ------------------------------------------------------------ keeping house
+
+    async def _keep_house(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            now_s = time.monotonic()
+            for shelf in list(self._shelves.values()):
+                while len(shelf.ready) > self._target(shelf, now_s):
+                    self.discard(shelf.ready.popleft())
+                idle = not (shelf.ready or shelf.starting or shelf.waiting or shelf.kept)
+                if idle and shelf.demand.idle_s(now_s) > self._limits.keep_s:
+                    del self._shelves[shelf.limits]
+            self.refill()
+
+    def _lose(self, shelf: Shelf, sandbox: WarmSandbox) -> None:
+        """An idle guest died or spoke: replace it."""
+        if sandbox in shelf.ready:
+            shelf.ready.remove(sandbox)
+            self.discard(sandbox)
+            self.refill()
+
+    def _return(self, sandbox: WarmSandbox) -> None:
+        """A run is over: remove its sandbox, off its path."""
+        self._leased.discard(sandbox)
+        self._ending += 1
+        self._spawn(self._remove(sandbox, kill=False))
+
+    async def _remove(self, sandbox: WarmSandbox, *, kill: bool) -> None:
+        try:
+            # What the engine does not remove now, the sweep of the next start does.
+            with contextlib.suppress(SandboxError):
+                if kill:
+                    await sandbox.kill()
+                await sandbox.remove()
+        finally:
+            self._ending -= 1
+            self.refill()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _next_waiter(shelf: Shelf) -> Waiter | None:
+    while (waiter := shelf.waiting.pop()) is not None:
+        if not waiter.done():
+            return waiter
+    return None
+
+
+async def _end(sandbox: Sandbox) -> None:
+    with contextlib.suppress(SandboxError):
+        await sandbox.kill()
+        await sandbox.close()

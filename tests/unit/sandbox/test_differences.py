@@ -1,0 +1,50 @@
+"""What is said of an engine: each difference once, and the runtimes under the names that operators use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bascule.sandbox import EngineInfo, describe_differences, usable_runtimes
+
+PLAIN = EngineInfo(
+    host="unix:///var/run/docker.sock",
+    name="Engine",
+    version="28.0",
+    api_version="1.48",
+    operating_system="Debian",
+    kernel="6.1",
+    architecture="x86_64",
+    cgroup_version="2",
+    cgroup_driver="systemd",
+    storage_driver="overlay2",
+    runtimes=("io.containerd.runc.v2", "runc", "runsc"),
+    default_runtime="runc",
+    security_options=("name=seccomp,profile=default", "name=apparmor"),
+    rootless=False,
+    userns_remap=False,
+    local=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("engine", "word"),
+    [
+        (replace(PLAIN, cgroup_version="1"), "version 1"),
+        (replace(PLAIN, rootless=True), "rootless"),
+        (replace(PLAIN, userns_remap=True), "user namespaces"),
+        (replace(PLAIN, local=False), "remote"),
+        (replace(PLAIN, name="Podman Engine"), "podman"),
+        (replace(PLAIN, security_options=("name=seccomp",)), "neither AppArmor"),
+        (replace(PLAIN, security_options=("name=selinux", "name=seccomp")), "SELinux"),
+        (replace(PLAIN, security_options=()), "no system-call filter"),
+    ],
+)
+def test_each_difference_is_said(engine: EngineInfo, word: str) -> None:
+    assert any(word in sentence for sentence in describe_differences(engine))
+    assert not any(sentence.startswith(word) for sentence in describe_differences(PLAIN))
+
+
+def test_the_default_runtime_is_tried_first_and_each_once() -> None:
+    assert usable_runtimes(replace(PLAIN, default_runtime="runsc")) == ["runsc", "runc"]
