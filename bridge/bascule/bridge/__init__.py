@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from bascule.bridge.errors import ExecutorClosedError, HandshakeError, LimitsError, PolicyError
     from bascule.bridge.events import Event
     from bascule.bridge.executor import Executor
-    from bascule.bridge.journal import Journal, JournalEntry, MemoryStore, Store
+    from bascule.bridge.journal import Journal, JournalEntry
     from bascule.bridge.limits import Limits
+    from bascule.bridge.memory_store import MemoryStore
     from bascule.bridge.policy import Policy
     from bascule.bridge.receipt import CallError, Receipt
     from bascule.bridge.result import Result, Usage
+    from bascule.bridge.store import Store
     from bascule.bridge.terminal import ask_in_terminal
     from bascule.wire import BasculeError, Note, ScriptError
 
@@ -61,14 +63,14 @@ _HOMES = {
     "JournalEntry": "bascule.bridge.journal",
     "Limits": "bascule.bridge.limits",
     "LimitsError": "bascule.bridge.errors",
-    "MemoryStore": "bascule.bridge.journal",
+    "MemoryStore": "bascule.bridge.memory_store",
     "Note": "bascule.wire",
     "Policy": "bascule.bridge.policy",
     "PolicyError": "bascule.bridge.errors",
     "Receipt": "bascule.bridge.receipt",
     "Result": "bascule.bridge.result",
     "ScriptError": "bascule.wire",
-    "Store": "bascule.bridge.journal",
+    "Store": "bascule.bridge.store",
     "Usage": "bascule.bridge.result",
     "approve_all": "bascule.bridge.approval",
     "ask_in_terminal": "bascule.bridge.terminal",

@@ -17,12 +17,14 @@ from bascule.bridge.approval import Approver, deny_all
 from bascule.bridge.blocking import LoopThread
 from bascule.bridge.errors import ExecutorClosedError
 from bascule.bridge.events import EventChannel, Subscriber
-from bascule.bridge.journal import Journal, MemoryStore, Store
+from bascule.bridge.journal import Journal
 from bascule.bridge.lanes import Resources
 from bascule.bridge.lifecycle import RunOrder, Surroundings, run_script
 from bascule.bridge.limits import Limits
+from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.policy import Policy
 from bascule.bridge.result import Result
+from bascule.bridge.store import Store
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, open_backend
 from bascule.tools import AnyTool, Registry

@@ -15,7 +15,7 @@ from bascule.bridge.clock import RunClock
 from bascule.bridge.errors import HandshakeError
 from bascule.bridge.events import EventChannel
 from bascule.bridge.gate import Gate
-from bascule.bridge.journal import EventKind, Journal, Store
+from bascule.bridge.journal import EventKind, Journal
 from bascule.bridge.lanes import Lanes, Resources
 from bascule.bridge.ledger import Ledger
 from bascule.bridge.limits import Limits
@@ -24,6 +24,7 @@ from bascule.bridge.pipeline import Crossing
 from bascule.bridge.policy import Policy
 from bascule.bridge.result import Result, Usage, bound_notes
 from bascule.bridge.run import Conversation
+from bascule.bridge.store import RunRecord, Store
 from bascule.bridge.verdict import RunStopped, judge, violation
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Ending, Sandbox, SandboxClosed, SandboxLimits, image_mismatch
@@ -68,11 +69,22 @@ async def run_script(order: RunOrder, around: Surroundings) -> Result:
         SandboxError, HandshakeError: see `Executor.run`.
     """
     narrator = Narrator(order.run_id, around.events)
-    journal = around.store.open_journal(order.run_id)
+    script_sha256 = hashlib.sha256(order.script.encode("utf-8", "surrogatepass")).hexdigest()
+    journal = around.store.open_journal(
+        RunRecord(
+            run_id=order.run_id,
+            status="running",
+            created_at=order.now,
+            updated_at=order.now,
+            user=order.user,
+            image=around.backend.image_hash,
+            script_sha256=script_sha256,
+        )
+    )
     journal.append(
         EventKind.RUN_STARTED,
-        script_sha256=hashlib.sha256(order.script.encode("utf-8", "surrogatepass")).hexdigest(),
-        script=order.script,
+        order.script.encode("utf-8", "surrogatepass"),
+        script_sha256=script_sha256,
         seed=order.seed,
         now=order.now,
         user=order.user,

@@ -137,8 +137,11 @@ class Outstanding:
             delivery, value_bytes = self._ready.popleft()
             size += value_bytes
             batch.append(delivery)
-        seqs = tuple(str(delivery.seq) for delivery in batch)
-        self._shared.journal.append(EventKind.DELIVERED, seqs=seqs, now=self._now)
+        self._shared.journal.append(
+            EventKind.DELIVERED,
+            seqs=[delivery.seq for delivery in batch],
+            nows=[delivery.now for delivery in batch],
+        )
         return tuple(batch)
 
     async def end(self) -> None:

@@ -173,7 +173,7 @@ class Conversation:
             raise RunStopped("limit", "output_limit", f"stopped: the script printed more than {limit} bytes")
         self._output.append(text)
         self._output_bytes += len(encoded)
-        self._shared.journal.append(EventKind.OUTPUT, text=text)
+        self._shared.journal.append(EventKind.OUTPUT, encoded)
         self._shared.narrator.run("run.output", text=text)
 
     async def _wait(self) -> None:
