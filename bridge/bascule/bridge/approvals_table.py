@@ -45,7 +45,7 @@ class ApprovalRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalMove:
-    """One compare-and-set: from exactly ``version`` to ``state``; ``body`` None keeps the body."""
+    """One compare-and-set: from exactly ``version`` to ``state``; ``body``, ``digest`` None keep theirs."""
 
     id: str
     version: int
@@ -53,6 +53,7 @@ class ApprovalMove:
     body: bytes | None = None
     expires_at: float | None = None
     keep_expiry: bool = True
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,7 @@ class MemoryApprovals:
                 state=move.state,
                 version=record.version + 1,
                 body=record.body if move.body is None else move.body,
+                digest=move.digest or record.digest,
                 expires_at=record.expires_at if move.keep_expiry else move.expires_at,
                 updated_at=time.time(),
             )

@@ -179,11 +179,13 @@ def move_approvals(connection: sqlite3.Connection, moves: Sequence[ApprovalMove]
     for move in moves:
         done = connection.execute(
             "UPDATE approvals SET state = ?, version = version + 1, updated_at = ?, body = coalesce(?, body),"
+            " digest = coalesce(?, digest),"
             " expires_at = CASE WHEN ? THEN expires_at ELSE ? END WHERE id = ? AND version = ?",
             (
                 move.state,
                 time.time(),
                 move.body,
+                move.digest,
                 move.keep_expiry,
                 move.expires_at,
                 move.id,
