@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args, overload
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from bascule.tools.arguments import Arguments, Parameter, validate_arguments
 from bascule.tools.canonical import canonical_json
+from bascule.tools.context import ToolContext
 from bascule.tools.definition import define
 from bascule.tools.docstrings import read_summary
 from bascule.tools.errors import ToolDefinitionError
@@ -31,6 +32,8 @@ Effects = Literal["read", "idempotent", "once"]
 
 DEFAULT_TIMEOUT_S = 60.0
 MAX_TIMEOUT_S = 3600.0
+
+_NO_CONTEXT = ToolContext()
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,6 +51,7 @@ class Tool(Generic[P, R]):
         effects, labels, timeout_s, parallel_safe, resource: see `tool`.
         location: ``file.py:12`` of the function, for messages.
         is_async: whether `call` gives an awaitable.
+        reconcile, check_back: see `tool`.
     """
 
     name: str
@@ -63,7 +67,10 @@ class Tool(Generic[P, R]):
     location: str | None
     is_async: bool
     function: Callable[P, R]
+    reconcile: Callable[[str], Any] | None
+    check_back: Callable[[JsonValue], Any] | None
     _parameters: Mapping[str, Parameter] = field(repr=False)
+    _context: str | None = field(repr=False)
     _result_adapter: TypeAdapter[Any] | None = field(repr=False)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -107,10 +114,12 @@ class Tool(Generic[P, R]):
         """
         return validate_arguments(self.name, self._parameters, self.parameters.get("$defs", {}), args)
 
-    def call(self, values: Mapping[str, Any]) -> R:
+    def call(self, values: Mapping[str, Any], context: ToolContext = _NO_CONTEXT) -> R:
         """Call the function with the values of validated arguments; await the outcome if it is awaitable."""
         call = cast("Callable[..., R]", self.function)
-        return call(**values)
+        if self._context is None:
+            return call(**values)
+        return call(**values, **{self._context: context})
 
     def dump_result(self, value: object) -> bytes:
         """Return what the function gave as JSON bytes, checked against the declared type.
@@ -149,6 +158,8 @@ def tool(
     resource: str | None = None,
     name: str | None = None,
     returns: object = ABSENT,
+    reconcile: Callable[[str], Any] | None = None,
+    check_back: Callable[[JsonValue], Any] | None = None,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
@@ -163,6 +174,8 @@ def tool(
     resource: str | None = None,
     name: str | None = None,
     returns: object = ABSENT,
+    reconcile: Callable[[str], Any] | None = None,
+    check_back: Callable[[JsonValue], Any] | None = None,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a sync or async function; usable with and without parentheses.
 
@@ -174,6 +187,9 @@ def tool(
         resource: calls of tools with the same resource never overlap.
         name: what scripts write, by default the function's name.
         returns: the type of the result, where the annotation is missing or less precise.
+        reconcile: for ``once``: asked with the idempotency key whether a call took effect whose host died;
+            returns Happened(value), DidNotHappen(), or None when it cannot tell. Sync or async.
+        check_back: for tools that return Pending: asked with its token; returns the result, or Pending again.
 
     Raises:
         ToolDefinitionError: the function cannot be offered as it is written; the message says why.
@@ -199,7 +215,10 @@ def tool(
             location=location,
             is_async=inspect.iscoroutinefunction(function),
             function=function,
+            reconcile=reconcile,
+            check_back=check_back,
             _parameters=definition.parameters,
+            _context=definition.context,
             _result_adapter=definition.result_adapter,
         )
         return made
