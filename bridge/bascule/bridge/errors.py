@@ -83,3 +83,12 @@ class ResumeError(BasculeError):
     ``journal_newer`` (written by a newer version), ``journal_damaged`` (its hash chain does not hold) and
     ``journal_pruned`` (retention dropped the values that replay needs).
     """
+
+
+class DecisionRefused(BasculeError):
+    """Raised when a decision about an approval is not written; read the approval again and decide anew.
+
+    Codes: ``approval_not_found``, ``approval_closed`` (decided, expired or moot), ``digest_mismatch``
+    (something else was displayed), ``not_an_approver``, ``self_approval``, ``already_decided``,
+    ``move_not_allowed``, ``edit_not_allowed``, ``response_invalid``, ``grant_not_allowed``.
+    """

@@ -21,6 +21,10 @@ from bascule.wire import ToolFailure
 MAX_MESSAGE_CHARS: Final = 1000
 """Characters of a tool's own message that reach the script."""
 
+DO_NOT_REPEAT: Final = (
+    "do not repeat this call and do not try another way to the same end; go on without it or stop"
+)
+
 _log = logging.getLogger("bascule.bridge")
 
 _CATCHABLE: Final = frozenset(
@@ -68,6 +72,26 @@ class LimitReached(Exception):
         self.kind = kind
         self.message = message
         self.line = line
+
+
+class RunTerminated(LimitReached):
+    """Raised inside the pipeline when people, or their silence, end the whole run."""
+
+    def __init__(self, message: str, *, line: int) -> None:
+        super().__init__("terminated", message, line=line)
+
+
+def denied(message: str) -> CallFailed:
+    """Return the failure of a call that policy or people refused."""
+    return CallFailed(ToolFailure(kind="denied", message=message, suggestion=DO_NOT_REPEAT), "denied")
+
+
+def out_of_budget(budgets: str) -> CallFailed:
+    """Return the failure of a call that a budget does not let through any more."""
+    failure = ToolFailure(
+        kind="budget_exceeded", message=f"the budget is used up: {budgets}", suggestion=DO_NOT_REPEAT
+    )
+    return CallFailed(failure, "denied")
 
 
 def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int) -> CallFailed:
