@@ -16,7 +16,7 @@ from bascule.cli.exits import Exit, describe_exits, exit_for_result
 if TYPE_CHECKING:
     from bascule.bridge import Approver, Executor, Result
 
-Approve = Literal["terminal", "deny", "all"]
+Approve = Literal["terminal", "console", "deny", "all"]
 Isolation = Literal["container", "process"]
 
 MAX_SCRIPT_BYTES: Final = 1 << 20
@@ -27,7 +27,11 @@ _Tools = Annotated[
     list[str],
     typer.Option("--tools", metavar="SPEC", help="module:attr, module, file.py or file.py:attr. Repeatable."),
 ]
-_Policy = Annotated[Path | None, typer.Option("--policy", help="YAML rule file.", dir_okay=False)]
+_Policy = Annotated[
+    Optional[list[Path]],  # noqa: UP045  # read by typer at run time
+    typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
+]
+_User = Annotated[Optional[str], typer.Option("--user", help="For whom the run is. Default: who runs this.")]  # noqa: UP045
 _Approve = Annotated[Approve, typer.Option("--approve", help="Who decides where policy asks.")]
 _Isolation = Annotated[Isolation, typer.Option("--isolation", help="process is weaker; it says how.")]
 _Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides random and uuid4 in the script.")]
@@ -47,7 +51,8 @@ def run(
     script: str,
     *,
     tools: list[str],
-    policy: Path | None = None,
+    policy: list[Path] | None = None,
+    user: str | None = None,
     approve: Approve = "terminal",
     isolation: Isolation = "container",
     seed: int | None = None,
@@ -63,6 +68,7 @@ def run(
 
     from bascule.bridge import Executor, Policy
     from bascule.bridge.limits import read_limits
+    from bascule.bridge.terminal import whoami
     from bascule.cli.logs import keep_log_safe
     from bascule.cli.progress import Progress
     from bascule.cli.summary import print_account, print_receipts, print_result
@@ -73,10 +79,11 @@ def run(
     text = _read_script(script)
     executor = Executor(
         load_tools(*tools),
-        policy=None if policy is None else Policy.load(policy),
+        policy=Policy.load(*policy) if policy else None,
         approver=_approver(approve),
         isolation=isolation,
         limits=read_limits(limits, os.environ),
+        user=user or whoami(),
         docker_host=docker_host,
         runtime=runtime,
     )
@@ -101,9 +108,15 @@ async def _run(executor: Executor, script: str, seed: int | None) -> Result:
 
 
 def _approver(name: Approve) -> Approver:
-    from bascule.bridge import approve_all, ask_in_terminal, deny_all
+    from bascule.bridge import approve_all, ask_elsewhere, ask_in_terminal, deny_all
 
-    return {"terminal": ask_in_terminal, "deny": deny_all, "all": approve_all}[name]
+    approvers: dict[Approve, Approver] = {
+        "terminal": ask_in_terminal,
+        "console": ask_elsewhere,
+        "deny": deny_all,
+        "all": approve_all,
+    }
+    return approvers[name]
 
 
 def _read_script(script: str) -> str:
@@ -131,6 +144,7 @@ def _with_limit_flags() -> Any:
         "script": _Script,
         "tools": _Tools,
         "policy": _Policy,
+        "user": _User,
         "approve": _Approve,
         "isolation": _Isolation,
         "seed": _Seed,
