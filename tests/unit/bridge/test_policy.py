@@ -311,3 +311,15 @@ def test_the_digest_of_a_policy_does_not_depend_on_order() -> None:
     first, second = "{id: a, effect: deny, match: {tool: x}}", "{id: b, effect: ask, match: {tool: y}}"
     assert rule(f"{first}, {second}").digest == rule(f"{second}, {first}").digest
     assert rule(first).digest != rule(second).digest
+
+
+def test_country_codes_dates_and_leading_zeros_are_texts() -> None:
+    from bascule.bridge.rule_text import read_yaml
+
+    assert read_yaml("[NO, on, yes, 2026-11-29, 010, 12:30, 1_000]") == [
+        "NO", "on", "yes", "2026-11-29", "010", "12:30", "1_000",
+    ]  # fmt: skip
+    assert read_yaml("[true, False, null, ~, 5, -7, 0, 2.5, 1e3, '']") == [
+        True, False, None, None, 5, -7, 0, 2.5, 1000.0, "",
+    ]  # fmt: skip
+    assert read_yaml("a:") == {"a": None}
