@@ -13,14 +13,20 @@ from bascule.bridge.budget import Budget
 from bascule.bridge.failure import CallFailed, classify_exception, timed_out
 from bascule.bridge.ledger import CallRecord
 from bascule.bridge.workers import Workers
-from bascule.tools import AnyTool, Arguments, ResultInvalid
+from bascule.tools import AnyTool, Arguments, ResultInvalid, ToolContext
 from bascule.wire import ToolFailure
 
 _log = logging.getLogger("bascule.bridge")
 
 
 async def call_tool(
-    tool: AnyTool, arguments: Arguments, record: CallRecord, *, workers: Workers, run_id: str
+    tool: AnyTool,
+    arguments: Arguments,
+    record: CallRecord,
+    *,
+    workers: Workers,
+    run_id: str,
+    context: ToolContext,
 ) -> object:
     """Call the tool once and return what it returned.
 
@@ -37,8 +43,8 @@ async def call_tool(
     try:
         async with deadline:
             if tool.is_async:
-                return await tool.call(arguments.values)
-            return await workers.submit(lambda: tool.call(arguments.values))
+                return await tool.call(arguments.values, context)
+            return await workers.submit(lambda: tool.call(arguments.values, context))
     except Exception as error:  # whatever a tool raises becomes a failure of this one call
         if isinstance(error, TimeoutError) and deadline.expired():
             raise timed_out(tool) from error

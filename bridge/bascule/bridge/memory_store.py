@@ -6,6 +6,8 @@ a suspended run can be resumed within the process.
 
 from __future__ import annotations
 
+import hmac
+import secrets
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -157,11 +159,12 @@ class MemoryStore:
         self._rows: dict[str, RunRecord] = {}
         self._events: dict[str, list[NotedEvent]] = {}
         self._finished: dict[str, None] = {}
-        self._answers: dict[tuple[str, int], Answer] = {}
+        self._answers: dict[tuple[str, int, int], Answer] = {}
         self._counters: dict[str, tuple[float, float]] = {}
         self._audit: list[AuditEntry] = []
         self._chain = AuditChain()
         self._waiters = Waiters()
+        self._key = secrets.token_bytes(32)
         self.approvals = MemoryApprovals(self)
 
     def open_journal(self, record: RunRecord) -> MemoryJournal:
@@ -178,7 +181,9 @@ class MemoryStore:
             raise RunBusy("run_finished", f"{run_id} is finished: {row.outcome}")
         if row.status == "running" and row.owner:
             raise RunBusy("run_busy", f"{run_id} is being worked on in this process")
-        self._rows[run_id] = replace(row, status="running", owner="here", epoch=row.epoch + 1, wake_at=None)
+        self._rows[run_id] = replace(
+            row, status="running", owner="here", epoch=row.epoch + 1, wake_at=None, waits=()
+        )
         return MemoryJournal(self, run_id, row.epoch + 1, self._events[run_id])
 
     def renew(self, journal: Journal) -> bool:
@@ -246,18 +251,18 @@ class MemoryStore:
         self.tell()
         return True
 
-    def answer(self, run_id: str, seq: int, answer: Answer) -> bool:
+    def answer(self, run_id: str, seq: int, attempt: int, answer: Answer) -> bool:
         """See `Store.answer`."""
-        if (run_id, seq) in self._answers:
+        if (run_id, seq, attempt) in self._answers:
             return False
-        self._answers[run_id, seq] = answer
+        self._answers[run_id, seq, attempt] = answer
         self.append_audit("run.resolved", {"seq": seq, "answer": answer.kind, "by": answer.by}, run_id=run_id)
         self.tell()
         return True
 
-    def find_answer(self, run_id: str, seq: int) -> Answer | None:
+    def find_answer(self, run_id: str, seq: int, attempt: int) -> Answer | None:
         """See `Store.find_answer`."""
-        return self._answers.get((run_id, seq))
+        return self._answers.get((run_id, seq, attempt))
 
     def counter(self, key: str) -> float:
         """See `Store.counter`."""
@@ -271,6 +276,10 @@ class MemoryStore:
     def audit_entries(self, *, after: int = -1) -> Iterable[AuditEntry]:
         """See `Store.audit_entries`."""
         return [entry for entry in self._audit if entry.index > after]
+
+    def keyed_hash(self, data: bytes) -> str:
+        """See `Store.keyed_hash`; the key ends with the process."""
+        return hmac.digest(self._key, data, "sha256").hex()
 
     def import_run(self, record: RunRecord, entries: Iterable[JournalEntry]) -> None:
         """See `Store.import_run`."""

@@ -150,7 +150,7 @@ class SqliteJournal(Noted):
                 self._new, owner=self._store.owner, epoch=self.epoch, lease_until=time.time() + LEASE_S
             )
             connection.execute(
-                f"INSERT INTO runs ({RUN_COLUMNS}, events, hash) VALUES ({'?, ' * 16}0, '{GENESIS}')", values
+                f"INSERT INTO runs ({RUN_COLUMNS}, events, hash) VALUES ({'?, ' * 17}0, '{GENESIS}')", values
             )
             self._new = None
         row = connection.execute(
@@ -251,6 +251,6 @@ def _leave(connection: sqlite3.Connection, run: int, record: RunRecord) -> None:
     left = replace(record, updated_at=time.time())
     connection.execute(
         "UPDATE runs SET status = ?, updated_at = ?, outcome = ?, owner = '', lease_until = 0, wake_at = ?,"
-        " reason = ? WHERE id = ?",
-        (left.status, left.updated_at, left.outcome, left.wake_at, left.reason, run),
+        " reason = ?, waits = ? WHERE id = ?",
+        (left.status, left.updated_at, left.outcome, left.wake_at, left.reason, " ".join(left.waits), run),
     )

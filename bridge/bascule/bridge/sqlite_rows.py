@@ -12,7 +12,7 @@ from bascule.bridge.store import AuditEntry, RunRecord, RunStatus
 
 RUN_COLUMNS: Final = (
     "run_id, status, created_at, updated_at, user, image, script_sha256, outcome, owner, epoch,"
-    " lease_until, wake_at, reason, session, ordinal, cancel_requested"
+    " lease_until, wake_at, reason, waits, session, ordinal, cancel_requested"
 )
 APPROVAL_COLUMNS: Final = (
     "id, run_id, seq, state, version, digest, batch, created_at, updated_at, expires_at, body"
@@ -44,9 +44,10 @@ def read_run(row: Row) -> RunRecord:
         lease_until=row[10],
         wake_at=row[11],
         reason=row[12],
-        session=row[13],
-        ordinal=row[14],
-        cancel_requested=bool(row[15]),
+        waits=tuple(row[13].split()),
+        session=row[14],
+        ordinal=row[15],
+        cancel_requested=bool(row[16]),
     )
 
 
@@ -66,6 +67,7 @@ def write_run(record: RunRecord, *, owner: str, epoch: int, lease_until: float) 
         lease_until,
         record.wake_at,
         record.reason,
+        " ".join(record.waits),
         record.session,
         record.ordinal,
         int(record.cancel_requested),

@@ -35,6 +35,7 @@ CREATE TABLE runs (
     lease_until REAL NOT NULL,
     wake_at REAL,
     reason TEXT NOT NULL,
+    waits TEXT NOT NULL,
     session TEXT,
     ordinal INTEGER NOT NULL,
     cancel_requested INTEGER NOT NULL,
@@ -78,10 +79,11 @@ CREATE TABLE counters (key TEXT PRIMARY KEY, amount REAL NOT NULL, expires_at RE
 CREATE TABLE answers (
     run_id TEXT NOT NULL,
     seq INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
     kind TEXT NOT NULL,
     value BLOB,
     by TEXT NOT NULL,
-    PRIMARY KEY (run_id, seq)
+    PRIMARY KEY (run_id, seq, attempt)
 ) WITHOUT ROWID;
 CREATE TABLE audit (
     idx INTEGER PRIMARY KEY,

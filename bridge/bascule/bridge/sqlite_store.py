@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bascule.bridge.approvals_table import ApprovalMove, ApprovalRecord
+from bascule.bridge.audit_key import AuditKey
 from bascule.bridge.errors import LeaseLost, ResumeError, RunBusy, RunNotFound
 from bascule.bridge.journal import Fact, Journal, JournalEntry, chain, digest_of
 from bascule.bridge.noted import NotedAudit, NotedEvent
@@ -120,6 +121,7 @@ class SqliteStore:
         self.path = Path(path)
         self.writer = SqliteWriter(self.path)
         self.owner = own_name()
+        self.key = AuditKey.beside(self.path)
         self._reader = connect(self.path)
         self._reader.execute("PRAGMA query_only=ON")
         self._reading = threading.Lock()
@@ -147,7 +149,7 @@ class SqliteStore:
                 raise RunBusy("run_busy", f"{run_id} is being worked on by {record.owner}")
             connection.execute(
                 "UPDATE runs SET status = 'running', owner = ?, epoch = ?, lease_until = ?, updated_at = ?,"
-                " wake_at = NULL, reason = '' WHERE run_id = ?",
+                " wake_at = NULL, reason = '', waits = '' WHERE run_id = ?",
                 (self.owner, record.epoch + 1, time.time() + LEASE_S, time.time(), run_id),
             )
             return record.epoch + 1
@@ -220,13 +222,13 @@ class SqliteStore:
         self.tell()
         return asked
 
-    def answer(self, run_id: str, seq: int, answer: Answer) -> bool:
+    def answer(self, run_id: str, seq: int, attempt: int, answer: Answer) -> bool:
         """See `Store.answer`."""
 
         def work(connection: sqlite3.Connection) -> bool:
             done = connection.execute(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
-                (run_id, seq, answer.kind, answer.value, answer.by),
+                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
+                (run_id, seq, attempt, answer.kind, answer.value, answer.by),
             )
             if done.rowcount == 1:
                 facts: dict[str, Fact] = {"seq": seq, "answer": answer.kind, "by": answer.by}
@@ -237,9 +239,12 @@ class SqliteStore:
         self.tell()
         return first
 
-    def find_answer(self, run_id: str, seq: int) -> Answer | None:
+    def find_answer(self, run_id: str, seq: int, attempt: int) -> Answer | None:
         """See `Store.find_answer`."""
-        rows = self.read("SELECT kind, value, by FROM answers WHERE run_id = ? AND seq = ?", *(run_id, seq))
+        rows = self.read(
+            "SELECT kind, value, by FROM answers WHERE run_id = ? AND seq = ? AND attempt = ?",
+            *(run_id, seq, attempt),
+        )
         return Answer(kind=rows[0][0], value=rows[0][1], by=rows[0][2]) if rows else None
 
     def counter(self, key: str) -> float:
@@ -264,6 +269,10 @@ class SqliteStore:
                 entry, _ = read_audit(row)
                 yield entry
                 after = entry.index
+
+    def keyed_hash(self, data: bytes) -> str:
+        """See `Store.keyed_hash`."""
+        return self.key.hash(data)
 
     def import_run(self, record: RunRecord, entries: Iterable[JournalEntry]) -> None:
         """See `Store.import_run`."""

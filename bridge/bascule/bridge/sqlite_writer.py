@@ -71,7 +71,8 @@ class SqliteWriter:
         if self._closed:
             raise StoreError("store_unavailable", f"the store {self._path} was closed")
         job = asyncio.get_running_loop().run_in_executor(self._thread, self.run_now, work, durable)
-        # A transaction that was begun is waited for even by a task that is cancelled meanwhile.
+        # A transaction that was begun is made even for a task that is cancelled meanwhile.
+        job.add_done_callback(_look_at)
         return await asyncio.shield(job)
 
     def run_now(self, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:
@@ -144,6 +145,12 @@ class SqliteWriter:
         except sqlite3.Error:
             # A reader is in the way or the disk is full: the log stays, nothing is lost.
             return
+
+
+def _look_at(job: asyncio.Future[T]) -> None:
+    """Take note of an outcome that nobody may be left to take."""
+    if not job.cancelled():
+        job.exception()
 
 
 def is_busy(error: sqlite3.OperationalError) -> bool:

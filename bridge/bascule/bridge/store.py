@@ -12,7 +12,7 @@ reads again whenever `changed` returns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 from bascule.bridge.approvals_table import ApprovalTable
@@ -41,6 +41,7 @@ class RunRecord:
         epoch: fencing epoch, raised by every taking of the lease.
         wake_at: when a suspended run can go on by itself (a timer), None when only people can wake it.
         reason: why it is suspended, for people.
+        waits: what it waits for, for `bascule.bridge.waking`: ``approval:ID`` or ``answer:SEQ.ATTEMPT``.
         session, ordinal: the session it belongs to and its place in it, from 1.
         cancel_requested: somebody asked for its end.
     """
@@ -58,9 +59,14 @@ class RunRecord:
     lease_until: float = 0.0
     wake_at: float | None = None
     reason: str = ""
+    waits: tuple[str, ...] = ()
     session: str | None = None
     ordinal: int = 0
     cancel_requested: bool = False
+
+    def left_as(self, status: RunStatus, *, outcome: str | None = None) -> RunRecord:
+        """Return the row with another status, held by nobody."""
+        return replace(self, status=status, outcome=outcome, owner="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,12 +154,12 @@ class Store(Protocol):
         """Ask for the end of a run; return False when it is finished or unknown."""
         ...
 
-    def answer(self, run_id: str, seq: int, answer: Answer) -> bool:
-        """Keep an operator's answer about one call; the first counts, False for later ones."""
+    def answer(self, run_id: str, seq: int, attempt: int, answer: Answer) -> bool:
+        """Keep an operator's answer about one start of a call; the first counts, False for later ones."""
         ...
 
-    def find_answer(self, run_id: str, seq: int) -> Answer | None:
-        """Return the answer about one call."""
+    def find_answer(self, run_id: str, seq: int, attempt: int) -> Answer | None:
+        """Return the answer about one start of a call."""
         ...
 
     def counter(self, key: str) -> float:
@@ -166,6 +172,10 @@ class Store(Protocol):
 
     def audit_entries(self, *, after: int = -1) -> Iterable[AuditEntry]:
         """Return audit entries in order, those with an index above ``after``."""
+        ...
+
+    def keyed_hash(self, data: bytes) -> str:
+        """Return the HMAC-SHA256 of data under the deployment's audit key, in hex."""
         ...
 
     def import_run(self, record: RunRecord, entries: Iterable[JournalEntry]) -> None:

@@ -168,10 +168,10 @@ async def test_a_counter_is_forgotten_when_it_expires_and_may_be_given_back(stor
 
 async def test_the_first_answer_of_an_operator_counts(store: Store) -> None:
     await store.open_journal(row()).flush()
-    assert store.answer("run-1", 3, Answer(kind="happened", value=b"7", by="ops"))
-    assert not store.answer("run-1", 3, Answer(kind="did_not_happen"))
-    assert store.find_answer("run-1", 3) == Answer(kind="happened", value=b"7", by="ops")
-    assert store.find_answer("run-1", 4) is None
+    assert store.answer("run-1", 3, 1, Answer(kind="happened", value=b"7", by="ops"))
+    assert not store.answer("run-1", 3, 1, Answer(kind="did_not_happen"))
+    assert store.find_answer("run-1", 3, 1) == Answer(kind="happened", value=b"7", by="ops")
+    assert store.find_answer("run-1", 3, 2) is None
 
 
 async def test_a_cancellation_reaches_whoever_works_on_the_run(store: Store) -> None:

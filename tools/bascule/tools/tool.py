@@ -7,19 +7,20 @@ author; nothing here runs the function except `Tool.call` and a plain Python cal
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args, overload
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from bascule.tools.arguments import Arguments, Parameter, validate_arguments
 from bascule.tools.canonical import canonical_json
 from bascule.tools.context import ToolContext
 from bascule.tools.definition import define
 from bascule.tools.docstrings import read_summary
-from bascule.tools.errors import ToolDefinitionError
+from bascule.tools.errors import ResultInvalid, ToolDefinitionError
 from bascule.tools.naming import check_name, check_word
 from bascule.tools.results import encode_plain, to_plain
 from bascule.tools.returns import check_result
@@ -51,7 +52,7 @@ class Tool(Generic[P, R]):
         effects, labels, timeout_s, parallel_safe, resource: see `tool`.
         location: ``file.py:12`` of the function, for messages.
         is_async: whether `call` gives an awaitable.
-        reconcile, check_back: see `tool`.
+        reconcile, check_back, check, transient, rate: see `tool`.
     """
 
     name: str
@@ -69,6 +70,9 @@ class Tool(Generic[P, R]):
     function: Callable[P, R]
     reconcile: Callable[[str], Any] | None
     check_back: Callable[[JsonValue], Any] | None
+    check: Callable[[Mapping[str, Any], ToolContext], Any] | None
+    transient: tuple[type[Exception], ...]
+    rate: str | None
     _parameters: Mapping[str, Parameter] = field(repr=False)
     _context: str | None = field(repr=False)
     _result_adapter: TypeAdapter[Any] | None = field(repr=False)
@@ -133,6 +137,26 @@ class Tool(Generic[P, R]):
             check_result(self.name, self._result_adapter, value, encoded)
         return encoded
 
+    def read_response(self, response: bytes) -> bytes:
+        """Return JSON that a person gave in the tool's place as the tool itself would have written it.
+
+        Raises:
+            ResultInvalid: it is not of the declared type.
+        """
+        value = json.loads(response)
+        if self._result_adapter is None:
+            return self.dump_result(value)
+        try:
+            read = self._result_adapter.validate_json(response)
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(map(str, problem['loc'])) or 'the value'}: {problem['msg']}"
+                for problem in error.errors(include_url=False, include_input=False)[:5]
+            )
+            message = f"not what {self.name} returns: {problems}"
+            raise ResultInvalid("result_type_mismatch", message, tool=self.name, path="") from error
+        return self.dump_result(read)
+
     def stub(self) -> ToolStub:
         """Return what the guest is told of this tool."""
         return ToolStub(
@@ -160,6 +184,9 @@ def tool(
     returns: object = ABSENT,
     reconcile: Callable[[str], Any] | None = None,
     check_back: Callable[[JsonValue], Any] | None = None,
+    check: Callable[[Mapping[str, Any], ToolContext], Any] | None = None,
+    transient: tuple[type[Exception], ...] = (),
+    rate: str | None = None,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
@@ -176,6 +203,9 @@ def tool(
     returns: object = ABSENT,
     reconcile: Callable[[str], Any] | None = None,
     check_back: Callable[[JsonValue], Any] | None = None,
+    check: Callable[[Mapping[str, Any], ToolContext], Any] | None = None,
+    transient: tuple[type[Exception], ...] = (),
+    rate: str | None = None,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a sync or async function; usable with and without parentheses.
 
@@ -190,6 +220,11 @@ def tool(
         reconcile: for ``once``: asked with the idempotency key whether a call took effect whose host died;
             returns Happened(value), DidNotHappen(), or None when it cannot tell. Sync or async.
         check_back: for tools that return Pending: asked with its token; returns the result, or Pending again.
+        check: a business check of ``(arguments, context)`` before policy is asked; raises what is wrong,
+            PermissionError for what must not be tried again. Sync or async.
+        transient: exceptions after which ``read`` and ``idempotent`` calls are made again, beside connection
+            errors, status 429 and 5xx.
+        rate: how often the tool is called at most, all runs together, for example ``10/minute``.
 
     Raises:
         ToolDefinitionError: the function cannot be offered as it is written; the message says why.
@@ -217,6 +252,9 @@ def tool(
             function=function,
             reconcile=reconcile,
             check_back=check_back,
+            check=check,
+            transient=transient,
+            rate=_read_rate(own_name, rate, location),
             _parameters=definition.parameters,
             _context=definition.context,
             _result_adapter=definition.result_adapter,
@@ -257,3 +295,19 @@ def _read_resource(resource: str | None, location: str | None) -> str | None:
     if resource is not None:
         check_word("resource", resource, location=location)
     return resource
+
+
+def _read_rate(name: str, rate: str | None, location: str | None) -> str | None:
+    if rate is None:
+        return None
+    from limits import parse  # only tools with a rate pay for the import
+
+    try:
+        parse(rate)
+    except ValueError as error:
+        raise ToolDefinitionError(
+            "tool_option_invalid",
+            f"{name}(): rate is {rate!r:.60}; write for example 10/minute",
+            location=location,
+        ) from error
+    return rate
