@@ -11,8 +11,8 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -107,6 +107,7 @@ class Asking:
     _tools: dict[str, None] = field(default_factory=dict[str, None])
     _loaded: bool = False
     _asked: bool = False
+    _preparing: int = 0
     _fresh: list[tuple[ApprovalRecord, asyncio.Future[None]]] = field(
         default_factory=list[tuple[ApprovalRecord, asyncio.Future[None]]]
     )
@@ -279,7 +280,20 @@ class Asking:
         assert found is not None
         return found
 
+    @contextmanager
+    def preparing(self) -> Generator[None]:
+        """Have cards wait for a call that is on its way here, so that what belongs together is shown so."""
+        self._preparing += 1
+        try:
+            yield
+        finally:
+            self._preparing -= 1
+            if self._fresh and not self._preparing:
+                asyncio.get_running_loop().call_soon(self._begin_post)
+
     def _begin_post(self) -> None:
+        if self._preparing or not self._fresh:
+            return
         fresh, self._fresh = self._fresh, []
         self._start(self._post_all(fresh))
 

@@ -30,9 +30,11 @@ from bascule.bridge.matching import User
 from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.order import RunOrder, Surroundings
 from bascule.bridge.policy import Policy
+from bascule.bridge.redaction import Redactor, keep_log_clean
 from bascule.bridge.result import JsonValue, Result
 from bascule.bridge.runs import cancel_run, follow_run, resolve_call
 from bascule.bridge.store import Answer, Store
+from bascule.bridge.throttle import Throttle
 from bascule.bridge.waking import due_runs, wait_until_due
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, open_backend
@@ -65,6 +67,9 @@ class Executor:
         limits: of each run.
         store: where journals are kept; None keeps the newest ones in memory.
         user: on whose behalf: a name, or a User with the groups the host vouches for.
+        secrets: values that never reach guest, model, log or journal: results and messages of tools are
+            cleaned of them, calls that carry one are refused.
+        secret_patterns: regular expressions of further ones.
         docker_host, runtime: engine address and container runtime, None for the usual ones.
         backend: a ready backend in place of ``isolation``; it is not closed with the executor.
 
@@ -83,6 +88,8 @@ class Executor:
         limits: Limits = _DEFAULT_LIMITS,
         store: Store | None = None,
         user: str | User | None = None,
+        secrets: Iterable[str] = (),
+        secret_patterns: Iterable[str] = (),
         docker_host: str | None = None,
         runtime: str | None = None,
         backend: Backend | None = None,
@@ -104,6 +111,9 @@ class Executor:
         self._events = EventChannel()
         self._workers = Workers(size=TOOL_THREADS)
         self._resources = Resources()
+        self._throttle = Throttle()
+        self._redactor = Redactor(secrets, secret_patterns)
+        keep_log_clean()
         self._loop_thread: LoopThread | None = None
         self._closed = False
 
@@ -266,6 +276,14 @@ class Executor:
             check_edit=self._check_edit,
         )
 
+    def register_secrets(self, *secrets: str) -> None:
+        """Add values that must never leave the host.
+
+        Raises:
+            ValueError: one is too short to be told apart.
+        """
+        self._redactor.register(*secrets)
+
     def replace_policy(self, policy: Policy) -> None:
         """Use another policy from now on, also for calls that wait: they are evaluated again.
 
@@ -322,4 +340,6 @@ class Executor:
             events=self._events,
             workers=self._workers,
             resources=self._resources,
+            redactor=self._redactor,
+            throttle=self._throttle,
         )

@@ -93,6 +93,8 @@ class LiveRun:
                 workers=around.workers,
             ),
             store=around.store,
+            redactor=around.redactor,
+            throttle=around.throttle,
         )
         replay = None if history is None else Replay(history)
         self._conversation = Conversation(guest.sandbox, guest.inbox, shared, self._clock, replay)

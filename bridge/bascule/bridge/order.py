@@ -16,7 +16,9 @@ from bascule.bridge.journal import JOURNAL_VERSION, EventKind, Journal
 from bascule.bridge.lanes import Resources
 from bascule.bridge.limits import Limits
 from bascule.bridge.policy import Policy
+from bascule.bridge.redaction import Redactor
 from bascule.bridge.store import RunRecord, RunStatus, Store
+from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend
 from bascule.tools import Registry
@@ -37,6 +39,8 @@ class Surroundings:
     events: EventChannel
     workers: Workers
     resources: Resources
+    redactor: Redactor
+    throttle: Throttle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

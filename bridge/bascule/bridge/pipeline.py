@@ -12,7 +12,7 @@ import msgspec
 
 from bascule.bridge.auditing import audit_call
 from bascule.bridge.budget import Budget
-from bascule.bridge.dispatch import call_tool, make_deliverable
+from bascule.bridge.dispatch import call_tool, check_business, make_deliverable
 from bascule.bridge.events import EventName
 from bascule.bridge.execution import (
     GivenValue,
@@ -22,7 +22,7 @@ from bascule.bridge.execution import (
     start_facts,
     waiting_turn,
 )
-from bascule.bridge.failure import CallFailed
+from bascule.bridge.failure import CallFailed, secret_in_arguments
 from bascule.bridge.finding import find_tool, validate_arguments
 from bascule.bridge.gate import Gate
 from bascule.bridge.history import CallHistory
@@ -34,7 +34,9 @@ from bascule.bridge.narrator import Narrator
 from bascule.bridge.parking import Parking
 from bascule.bridge.policy import Verdict
 from bascule.bridge.receipt import CallError
+from bascule.bridge.redaction import Redactor
 from bascule.bridge.store import Store
+from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.tools import AnyTool, Arguments, Registry
 from bascule.wire import ToolFailure
@@ -57,6 +59,8 @@ class Crossing:
     parking: Parking
     recovery: Recovery
     store: Store
+    redactor: Redactor
+    throttle: Throttle
 
 
 async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
@@ -72,15 +76,20 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
     try:
         tool = find_tool(shared.registry, call)
         record.effects = tool.effects
+        if shared.redactor.holds_secret(call.args):
+            raise secret_in_arguments()
         arguments = validate_arguments(tool, call)
         record.arguments = arguments.canonical
-        verdict: Verdict | None = shared.gate.decide(tool, record, arguments)
         turn = shared.lanes.take_turn(tool)
         if tool.effects == "once":
             record.duplicate = not _is_first(record, shared.ledger)
+        verdict: Verdict | None = None
         result: bytes | None = None
-        if record.past is not None and record.past.dispatches:
-            verdict = None  # it was let through and started by an earlier worker
+        if record.past is None or not record.past.dispatches:
+            with shared.gate.asking.preparing():
+                await _check(tool, arguments, record, shared)
+                verdict = shared.gate.decide(tool, record, arguments)
+        else:  # it was let through and started by an earlier worker
             arguments = executed_arguments(tool, record.past, arguments)
             async with turn:
                 value = await _settle(tool, arguments, record, record.past, shared)
@@ -95,6 +104,7 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
             with waiting_turn(turn, call.seq, shared.parking):
                 await turn.__aenter__()
             try:
+                await shared.throttle.admit(tool)
                 record.dispatched = True  # from here on a cancel of the script comes too late
                 facts = start_facts(tool, arguments, record, run_id=shared.run_id)
                 verdict = await shared.gate.dispatch(tool, record, clearance, **facts)
@@ -113,13 +123,14 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
             await shared.journal.commit()
         return result
     except CallFailed as failed:
+        failure = shared.redactor.failure(failed.failure)
         record.state = failed.state
-        record.error = CallError(kind=failed.failure.kind, message=failed.failure.message)
+        record.error = CallError(kind=failure.kind, message=failure.message)
         name: EventName = "call.denied" if failed.state == "denied" else "call.failed"
-        _complete(record, shared, name, failure=failed.failure)
+        _complete(record, shared, name, failure=failure)
         if record.dispatched and record.effects != "read":
             await shared.journal.commit()
-        return failed.failure
+        return failure
     finally:
         if turn is not None:
             turn.leave()
@@ -134,12 +145,24 @@ def _is_first(record: CallRecord, ledger: Ledger) -> bool:
     return True
 
 
+async def _check(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> None:
+    if tool.check is not None:
+        context = context_of(tool, arguments, record, run_id=shared.run_id)
+        await check_business(tool, arguments, context, workers=shared.workers, run_id=shared.run_id)
+
+
 async def _call(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> object:
     """Call the tool that was just dispatched; wait for its job if it hands over to one elsewhere."""
     shared.narrator.call("call.started", record)
     context = context_of(tool, arguments, record, run_id=shared.run_id)
     value = await call_tool(
-        tool, arguments, record, workers=shared.workers, run_id=shared.run_id, context=context
+        tool,
+        arguments,
+        record,
+        workers=shared.workers,
+        run_id=shared.run_id,
+        context=context,
+        throttle=shared.throttle,
     )
     return await shared.recovery.finish_job(tool, record, value)
 
@@ -163,8 +186,9 @@ def _deliverable(tool: AnyTool, value: object, record: CallRecord, shared: Cross
     record.state = "done"
     if isinstance(value, GivenValue):
         shared.budget.reserve_result(len(value.value), tool, line=record.call.line)
-        return value.value
-    return make_deliverable(tool, value, record, budget=shared.budget, run_id=shared.run_id)
+        return shared.redactor.json(value.value)
+    result = make_deliverable(tool, value, record, budget=shared.budget, run_id=shared.run_id)
+    return shared.redactor.json(result)
 
 
 def _complete(

@@ -1,7 +1,7 @@
 """Keeps registered secrets of the host away from guest, model, log, console and journal.
 
-Values and patterns are the operator's. Everything that tools return or raise passes here before it goes on, in
-plain, JSON-escaped, URL-quoted and base64 form; a secret that a tool cuts up or encrypts is not found.
+Values and patterns are the operator's. Everything that tools return or raise passes here before it goes
+on, in plain, JSON-escaped, URL-quoted and base64 form; a secret that a tool cuts up or encrypts is not found.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
+
+from bascule.wire import ToolFailure
 
 REDACTED: Final = "[redacted]"
 MIN_SECRET_CHARS: Final = 6
@@ -70,6 +72,17 @@ class Redactor:
         value = msgspec.json.decode(data)
         cleaned, found = self._clean(value)
         return msgspec.json.encode(cleaned) if found else data
+
+    def failure(self, failure: ToolFailure) -> ToolFailure:
+        """Return a failure whose words are without secrets."""
+        if self._find is None:
+            return failure
+        suggestion = failure.suggestion
+        return msgspec.structs.replace(
+            failure,
+            message=self.text(failure.message),
+            suggestion=None if suggestion is None else self.text(suggestion),
+        )
 
     def holds_secret(self, value: object) -> bool:
         """Tell whether a secret stands anywhere in JSON data."""

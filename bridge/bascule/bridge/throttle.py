@@ -32,7 +32,6 @@ MAX_RATE_WAIT_S: Final = 10.0
 class _Circuit:
     failures: int = 0
     open_until: float = 0.0
-    trying: bool = False
 
 
 class Throttle:
@@ -52,7 +51,7 @@ class Throttle:
         """Return when a call may be dispatched.
 
         Raises:
-            CallFailed: ``unavailable``: the tool's circuit is open; ``rate_limited``: no place in time.
+            CallFailed: ``unavailable``: the tool's circuit is open; ``budget_exceeded``: no place in time.
         """
         if tool.rate is not None:
             await self._wait_for_place(tool, tool.rate)
@@ -60,7 +59,7 @@ class Throttle:
         if circuit is None or circuit.failures < OPENS_AFTER:
             return
         left_s = circuit.open_until - self._read()
-        if left_s > 0 or circuit.trying:
+        if left_s > 0:
             failure = ToolFailure(
                 kind="unavailable",
                 message=f"{tool.name} failed {circuit.failures} times in a row and is not called for a while",
@@ -68,7 +67,7 @@ class Throttle:
                 retryable=True,
             )
             raise CallFailed(failure, "not_started")
-        circuit.trying = True
+        circuit.open_until = self._read() + OPEN_S  # for everybody but this one call
 
     def note(self, tool: AnyTool, *, transient_failure: bool) -> None:
         """Take note of how a call ended; the tool's own refusals are no failures."""
@@ -77,7 +76,6 @@ class Throttle:
             return
         circuit = self._circuits.setdefault(tool.name, _Circuit())
         circuit.failures += 1
-        circuit.trying = False
         if circuit.failures >= OPENS_AFTER:
             circuit.open_until = self._read() + OPEN_S
 
