@@ -15,6 +15,7 @@ import random
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -163,7 +164,7 @@ async def try_script(seed: int, backend: Backend, folder: Path, tally: Tally, de
         try:
             result, after = await die_and_recover(script, rng, backend, path, at, tally)
         except (AssertionError, BasculeError, TimeoutError) as error:
-            tally.problems.append(f"{where}: lost: {error!r}")
+            tally.problems.append(f"{where}: lost: {error!r}\n{traceback.format_exc(limit=-4)}")
             continue
         keys = Counter(key for _, _, key in after.effects)
         if seen(result) != seen(expected):

@@ -82,7 +82,7 @@ class ResumeError(BasculeError):
     Codes: ``image_gone`` (it was begun on another guest image: resume where that one is installed),
     ``journal_newer`` (written by a newer version), ``journal_damaged`` (its hash chain does not hold) and
     ``journal_pruned`` (retention dropped the values that replay needs), ``nothing_unknown`` (of a call that
-    somebody wants to resolve).
+    somebody wants to resolve), ``recording_unfinished`` and ``recording_invalid`` (see recording.py).
     """
 
 

@@ -203,6 +203,10 @@ def _mark_whole(history: History) -> None:
     anything of that one frame is recorded.
     """
     delivered = sum(map(len, history.batches))
+    if history.finished is not None:
+        for number in range(delivered + 1):
+            history.acts.setdefault(number, Act()).whole = True
+        return
     first = delivered - (len(history.batches[-1]) if history.batches else 0) + bool(history.batches)
     last = range(first, delivered + 1)
     answered = any(history.act(number).whole for number in last)

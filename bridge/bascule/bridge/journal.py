@@ -53,7 +53,7 @@ class EventKind(StrEnum):
     DISPATCHED = "dispatched"
     """Durable before a tool with effects is called: attempt, key (the idempotency key)."""
     COMPLETED = "completed"
-    """Durable before delivery: state, result_bytes, duration_s, failure (as a ToolFailure, or None),
+    """Durable before delivery: state, effects, result_bytes, duration_s, failure (as a ToolFailure, or None),
     approved_by, duplicate; payload: the value as JSON."""
     DELIVERED = "delivered"
     """seqs and nows, in delivery order: one Done frame."""

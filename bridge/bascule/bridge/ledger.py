@@ -59,6 +59,7 @@ class CallRecord:
             return
         facts: Mapping[str, Any] = past.completed.facts
         self.state = facts["state"]
+        self.effects = facts["effects"]
         self.duration_s = facts["duration_s"]
         self.result_bytes = facts["result_bytes"]
         self.approved_by = facts["approved_by"]

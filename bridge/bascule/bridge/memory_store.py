@@ -150,11 +150,13 @@ class MemoryStore:
 
     Args:
         kept_runs: finished runs that are kept.
+        keep_values: keep the values of their calls, too, so that they can be recorded.
     """
 
     durable = False
 
-    def __init__(self, *, kept_runs: int = KEPT_RUNS) -> None:
+    def __init__(self, *, kept_runs: int = KEPT_RUNS, keep_values: bool = False) -> None:
+        self._keep_values = keep_values
         self._kept_runs = kept_runs
         self._rows: dict[str, RunRecord] = {}
         self._events: dict[str, list[NotedEvent]] = {}
@@ -325,8 +327,9 @@ class MemoryStore:
         )
         if left.status != "finished":
             return
-        for event in self._events[left.run_id]:
-            event.payload = None
+        if not self._keep_values:
+            for event in self._events[left.run_id]:
+                event.payload = None
         self._finished[left.run_id] = None
         while len(self._finished) > self._kept_runs:
             oldest = next(iter(self._finished))

@@ -6,7 +6,9 @@ It trusts the registry, the policy and the approver, which are the operator's. I
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -22,7 +24,7 @@ from bascule.bridge.execution import (
     start_facts,
     waiting_turn,
 )
-from bascule.bridge.failure import CallFailed, secret_in_arguments
+from bascule.bridge.failure import CallFailed, secret_in_arguments, withheld
 from bascule.bridge.finding import find_tool, validate_arguments
 from bascule.bridge.gate import Gate
 from bascule.bridge.history import CallHistory
@@ -33,8 +35,9 @@ from bascule.bridge.limits import Limits
 from bascule.bridge.narrator import Narrator
 from bascule.bridge.parking import Parking
 from bascule.bridge.policy import Verdict
-from bascule.bridge.receipt import CallError
+from bascule.bridge.receipt import CallError, CallState
 from bascule.bridge.redaction import Redactor
+from bascule.bridge.rehearsal import NOTHING, WantedEffects
 from bascule.bridge.store import Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
@@ -61,6 +64,10 @@ class Crossing:
     store: Store
     redactor: Redactor
     throttle: Throttle
+    rehearsal: WantedEffects | None = None
+
+
+_END_EVENTS: Final[Mapping[CallState, EventName]] = {"denied": "call.denied", "withheld": "call.withheld"}
 
 
 async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
@@ -89,6 +96,10 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
             with shared.gate.asking.preparing():
                 await _check(tool, arguments, record, shared)
                 verdict = shared.gate.decide(tool, record, arguments)
+            if shared.rehearsal is not None and shared.rehearsal.withholds(tool, record, verdict):
+                if tool.returns != NOTHING:
+                    raise withheld(tool, call.line)
+                verdict, result, record.state = None, b"null", "withheld"
         else:  # it was let through and started by an earlier worker
             arguments = executed_arguments(tool, record.past, arguments)
             async with turn:
@@ -126,7 +137,7 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
         failure = shared.redactor.failure(failed.failure)
         record.state = failed.state
         record.error = CallError(kind=failure.kind, message=failure.message)
-        name: EventName = "call.denied" if failed.state == "denied" else "call.failed"
+        name: EventName = _END_EVENTS.get(failed.state, "call.failed")
         _complete(record, shared, name, failure=failure)
         if record.dispatched and record.effects != "read":
             await shared.journal.commit()
@@ -203,6 +214,7 @@ def _complete(
         value,
         seq=record.call.seq,
         state=record.state,
+        effects=record.effects,
         result_bytes=record.result_bytes,
         failure=None if failure is None else msgspec.to_builtins(failure),
         duration_s=record.duration_s,

@@ -85,8 +85,14 @@ class Replay:
             raise _diverged(act, f"{self._last_act - act} more deliveries", "the end of the script")
 
     def next_batch(self) -> tuple[Delivery, ...] | None:
-        """Return the next recorded deliveries, or None when the run goes live."""
+        """Return the next recorded deliveries, or None when the run goes live.
+
+        Raises:
+            RunStopped: ``diverged``: the recorded run had ended here.
+        """
         if self._batch >= len(self.history.batches):
+            if self.history.finished is not None:
+                raise _diverged(self._last_act, "the end of the script", "a wait for more")
             return None
         batch = self.history.batches[self._batch]
         self._batch += 1

@@ -270,6 +270,11 @@ class SqliteStore:
                 yield entry
                 after = entry.index
 
+    def last_audit(self) -> AuditEntry | None:
+        """Return the newest audit entry."""
+        rows = self.read("SELECT * FROM audit ORDER BY idx DESC LIMIT 1")
+        return read_audit(rows[0])[0] if rows else None
+
     def keyed_hash(self, data: bytes) -> str:
         """See `Store.keyed_hash`."""
         return self.key.hash(data)
