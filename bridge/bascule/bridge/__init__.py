@@ -7,15 +7,32 @@ are imported when they are first used: the command line must answer before half 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bascule.bridge.approval import ApprovalRequest, Approver, Decision, approve_all, deny_all
-    from bascule.bridge.errors import ExecutorClosedError, HandshakeError, LimitsError, PolicyError
+    from bascule.bridge.approval import (
+        ApprovalRequest,
+        Approver,
+        BatchApprover,
+        Decision,
+        approve_all,
+        ask_elsewhere,
+        deny_all,
+    )
+    from bascule.bridge.errors import (
+        DecisionRefused,
+        ExecutorClosedError,
+        HandshakeError,
+        LimitsError,
+        PolicyError,
+    )
     from bascule.bridge.events import Event
     from bascule.bridge.executor import Executor
-    from bascule.bridge.journal import Journal, JournalEntry, MemoryStore, Store
+    from bascule.bridge.journal import Journal, JournalEntry
     from bascule.bridge.limits import Limits
+    from bascule.bridge.matching import User
+    from bascule.bridge.memory_store import MemoryStore
     from bascule.bridge.policy import Policy
     from bascule.bridge.receipt import CallError, Receipt
     from bascule.bridge.result import Result, Usage
+    from bascule.bridge.store import Store
     from bascule.bridge.terminal import ask_in_terminal
     from bascule.wire import BasculeError, Note, ScriptError
 
@@ -23,8 +40,10 @@ __all__ = [
     "ApprovalRequest",
     "Approver",
     "BasculeError",
+    "BatchApprover",
     "CallError",
     "Decision",
+    "DecisionRefused",
     "Event",
     "Executor",
     "ExecutorClosedError",
@@ -42,7 +61,9 @@ __all__ = [
     "ScriptError",
     "Store",
     "Usage",
+    "User",
     "approve_all",
+    "ask_elsewhere",
     "ask_in_terminal",
     "deny_all",
 ]
@@ -51,8 +72,10 @@ _HOMES = {
     "ApprovalRequest": "bascule.bridge.approval",
     "Approver": "bascule.bridge.approval",
     "BasculeError": "bascule.wire",
+    "BatchApprover": "bascule.bridge.approval",
     "CallError": "bascule.bridge.receipt",
     "Decision": "bascule.bridge.approval",
+    "DecisionRefused": "bascule.bridge.errors",
     "Event": "bascule.bridge.events",
     "Executor": "bascule.bridge.executor",
     "ExecutorClosedError": "bascule.bridge.errors",
@@ -61,16 +84,18 @@ _HOMES = {
     "JournalEntry": "bascule.bridge.journal",
     "Limits": "bascule.bridge.limits",
     "LimitsError": "bascule.bridge.errors",
-    "MemoryStore": "bascule.bridge.journal",
+    "MemoryStore": "bascule.bridge.memory_store",
     "Note": "bascule.wire",
     "Policy": "bascule.bridge.policy",
     "PolicyError": "bascule.bridge.errors",
     "Receipt": "bascule.bridge.receipt",
     "Result": "bascule.bridge.result",
     "ScriptError": "bascule.wire",
-    "Store": "bascule.bridge.journal",
+    "Store": "bascule.bridge.store",
     "Usage": "bascule.bridge.result",
+    "User": "bascule.bridge.matching",
     "approve_all": "bascule.bridge.approval",
+    "ask_elsewhere": "bascule.bridge.approval",
     "ask_in_terminal": "bascule.bridge.terminal",
     "deny_all": "bascule.bridge.approval",
 }

@@ -7,15 +7,19 @@ this definition of the tool. Everything in a request that stems from the script 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Protocol, get_args, runtime_checkable
 
 import msgspec
 
+from bascule.bridge.approval_card import DEFAULT_GRANTED_CALLS, Grade
+from bascule.bridge.result import JsonValue
+from bascule.bridge.rules import Move
 from bascule.bridge.workers import Workers
 
 _log = logging.getLogger("bascule.bridge")
@@ -26,12 +30,23 @@ class ApprovalRequest:
     """One call that waits for a decision.
 
     Attributes:
-        digest: sha256 of run id, seq, tool, tool digest, arguments and script, as hex; see `approval_digest`.
+        digest: sha256 of run id, seq, tool, tool digest, arguments, script and expiry, as hex; see
+            `approval_digest`.
         arguments: canonical JSON (RFC 8785); exactly what will be executed.
         effects: ``read | idempotent | once``.
-        why: ids of the policy rules that ask.
+        why: names of the policy rules that ask.
         line, source: where in the script the call stands, and that line's text.
         duplicate: the same call already ran in this run.
+        id: of the record in the store.
+        batch: requests that were issued together have the same one; empty for a request of its own.
+        requester: for whom the run is made, None when that is not known.
+        expires_at: seconds since the epoch, None waits for ever.
+        may, editable, grantable: what may be answered.
+        approvers: who may decide, in words, one line per rule; empty when anybody may.
+        decided: decisions so far, in words.
+        evidence: which argument values were seen in which earlier result.
+        note: why the call is asked about again.
+        tools: what a grant for the whole script would be for.
     """
 
     run_id: str
@@ -45,6 +60,18 @@ class ApprovalRequest:
     line: int
     source: str
     duplicate: bool = False
+    id: str = ""
+    batch: str = ""
+    requester: str | None = None
+    expires_at: float | None = None
+    may: tuple[Move, ...] = ("approve", "reject")
+    editable: tuple[str, ...] = ()
+    grantable: tuple[Grade, ...] = ()
+    approvers: tuple[str, ...] = ()
+    decided: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    note: str = ""
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +79,37 @@ class Decision:
     """An answer.
 
     Attributes:
-        verdict: nothing but ``approve`` lets a call through.
+        verdict: ``approve``; ``edit`` (approve with other arguments); ``reject``; ``respond`` (answer in the
+            tool's place); ``terminate`` (end the run).
         reason: for the script when rejected, for the record when approved.
         by: who or what decided.
+        groups: groups of whoever decided, as the channel vouches for them.
+        arguments: for ``edit``, all arguments.
+        response: for ``respond``, the result as plain data.
+        grant: how far an approval reaches beyond this call.
+        grant_count: further calls a grant is good for.
     """
 
-    verdict: Literal["approve", "reject"]
+    verdict: Move
     reason: str = ""
     by: str = "callback"
+    groups: frozenset[str] = frozenset()
+    arguments: Mapping[str, JsonValue] | None = None
+    response: JsonValue = None
+    grant: Grade = "once"
+    grant_count: int = DEFAULT_GRANTED_CALLS
 
 
 Approver = Callable[[ApprovalRequest], Decision | Awaitable[Decision]]
+
+
+@runtime_checkable
+class BatchApprover(Protocol):
+    """An approver that is shown all calls that were issued together as one card."""
+
+    async def ask_batch(self, requests: Sequence[ApprovalRequest]) -> Sequence[Decision]:
+        """Return one decision for each request, in order."""
+        ...
 
 
 async def deny_all(request: ApprovalRequest) -> Decision:
@@ -75,17 +122,32 @@ async def approve_all(request: ApprovalRequest) -> Decision:
     return Decision(verdict="approve", by="approve_all")
 
 
+async def ask_elsewhere(request: ApprovalRequest) -> Decision:
+    """Leave the decision to `bascule approvals`, the console or `Executor.decide`: the store is watched."""
+    never: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+    return await never
+
+
 def approval_digest(
-    *, run_id: str, seq: int, tool: str, tool_digest: str, arguments: bytes, script_sha256: str
+    *,
+    run_id: str,
+    seq: int,
+    tool: str,
+    tool_digest: str,
+    arguments: bytes,
+    script_sha256: str,
+    expires_at: float | None,
 ) -> str:
     """Return the sha256 (hex) of the RFC 8785 object of these facts.
 
     Args:
         arguments: canonical JSON; it is hashed as it is.
+        expires_at: whole seconds since the epoch.
     """
     facts = msgspec.json.encode(
         {
             "args": msgspec.Raw(arguments),
+            "expires_at": None if expires_at is None else int(expires_at),
             "run_id": run_id,
             "script_sha256": script_sha256,
             "seq": seq,
@@ -108,12 +170,27 @@ async def ask(approver: Approver, request: ApprovalRequest, workers: Workers) ->
     except Exception:  # an approver's bug must end in a denial, whatever it is
         _log.exception("the approver raised; the call is denied")
         return Decision(verdict="reject", reason="the approver failed", by="bascule")
-    if not isinstance(answer, Decision) or answer.verdict not in ("approve", "reject"):
-        _log.error(
-            "the approver answered %r instead of a Decision; the call is denied", type(answer).__name__
-        )
-        return Decision(verdict="reject", reason="the approver gave no valid decision", by="bascule")
-    return answer
+    return _checked(answer)
+
+
+async def ask_together(approver: BatchApprover, requests: Sequence[ApprovalRequest]) -> list[Decision]:
+    """Put requests that belong together to an approver, and return one decision for each."""
+    try:
+        answers = list(await approver.ask_batch(requests))
+    except Exception:  # as above
+        _log.exception("the approver raised; the calls are denied")
+        answers = []
+    nothing = Decision(verdict="reject", reason="the approver gave no valid decision", by="bascule")
+    if len(answers) != len(requests):
+        return [nothing for _ in requests]
+    return [_checked(answer) for answer in answers]
+
+
+def _checked(answer: object) -> Decision:
+    if isinstance(answer, Decision) and answer.verdict in get_args(Move):
+        return answer
+    _log.error("the approver answered %r instead of a Decision; the call is denied", type(answer).__name__)
+    return Decision(verdict="reject", reason="the approver gave no valid decision", by="bascule")
 
 
 def _is_async(approver: Approver) -> bool:

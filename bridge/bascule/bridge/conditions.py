@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final
 
+from bascule.bridge.hosts import find_host, host_is_in
 from bascule.bridge.result import JsonValue
 from bascule.bridge.rules import Condition
 
@@ -84,10 +85,13 @@ def _holds_one(name: str, operand: object, value: JsonValue | Missing) -> bool |
     if name in ("in_", "not_in"):
         return _holds_membership(name, operand, value)
     if name in _COMPARISONS:
-        left, right = _number(value), _number(operand)
+        left, right = read_number(value), read_number(operand)
         return None if left is None or right is None else _COMPARISONS[name](left, right)
     if name == "glob":
         return glob_matches(operand, value) if isinstance(value, str) and isinstance(operand, str) else None
+    if name == "host_in":
+        host = find_host(value) if isinstance(value, str) else None
+        return None if host is None else host_is_in(host, operand)  # type: ignore[arg-type]  # the model's type
     if isinstance(value, str | list | dict) and isinstance(operand, int):  # len_lte, the only one left
         return len(value) <= operand
     return None
@@ -116,7 +120,7 @@ def _same(operand: object, value: JsonValue) -> bool | None:
     return operand == value
 
 
-def _number(value: object) -> Decimal | None:
+def read_number(value: object) -> Decimal | None:
     """Return a number, or a string that is one: canonical arguments carry decimals as strings."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Decimal(str(value))

@@ -6,24 +6,44 @@ Also the result stage: what the tool returned becomes JSON bytes, checked and co
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
+import random
 import time
 from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Final
 
 from bascule.bridge.budget import Budget
-from bascule.bridge.failure import CallFailed, classify_exception, timed_out
+from bascule.bridge.failure import CallFailed, classify_exception, refused_by_check, timed_out
 from bascule.bridge.ledger import CallRecord
+from bascule.bridge.throttle import Throttle
+from bascule.bridge.transient import find_retry_after_s, is_transient
 from bascule.bridge.workers import Workers
-from bascule.tools import AnyTool, Arguments, ResultInvalid
+from bascule.tools import AnyTool, Arguments, ResultInvalid, ToolContext
 from bascule.wire import ToolFailure
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+MAX_ATTEMPTS: Final = 4
+"""Times a call is made at most within its timeout."""
+
+FIRST_PAUSE_S: Final = 0.2
 
 _log = logging.getLogger("bascule.bridge")
 
 
 async def call_tool(
-    tool: AnyTool, arguments: Arguments, record: CallRecord, *, workers: Workers, run_id: str
+    tool: AnyTool,
+    arguments: Arguments,
+    record: CallRecord,
+    *,
+    workers: Workers,
+    run_id: str,
+    context: ToolContext,
+    throttle: Throttle,
 ) -> object:
-    """Call the tool once and return what it returned.
+    """Call the tool and return what it returned; ``read`` and ``idempotent`` ones again where that may help.
 
     A synchronous tool runs on a worker thread; at its timeout the thread is left behind, for it cannot be
     ended.
@@ -37,15 +57,98 @@ async def call_tool(
     deadline = asyncio.timeout(tool.timeout_s)
     try:
         async with deadline:
-            if tool.is_async:
-                return await _ended(tool.call(arguments.values))
-            return await workers.submit(lambda: tool.call(arguments.values))
+            value = await _call_until_it_holds(tool, arguments, context, workers)
+        throttle.note(tool, transient_failure=False)
+        return value
     except Exception as error:  # whatever a tool raises becomes a failure of this one call
         if isinstance(error, TimeoutError) and deadline.expired():
+            throttle.note(tool, transient_failure=True)
             raise timed_out(tool) from error
+        throttle.note(tool, transient_failure=is_transient(error, tool))
         raise classify_exception(error, tool, run_id=run_id, seq=record.call.seq) from error
     finally:
         record.duration_s = time.perf_counter() - begun
+
+
+async def _call_until_it_holds(
+    tool: AnyTool, arguments: Arguments, context: ToolContext, workers: Workers
+) -> object:
+    """Call the tool; again after failures that pass by themselves, where a second call does no harm."""
+
+    async def once() -> object:
+        if tool.is_async:
+            return await _ended(tool.call(arguments.values, context))
+        return await workers.submit(lambda: tool.call(arguments.values, context))
+
+    try:
+        return await once()
+    except Exception as error:
+        if tool.effects == "once" or not is_transient(error, tool):
+            raise
+        from tenacity import (  # only failures pay for the import
+            AsyncRetrying,
+            retry_if_exception,
+            stop_after_attempt,
+            stop_before_delay,
+        )
+
+        pause_s = _pause_s(error, 1)
+        if pause_s >= tool.timeout_s:
+            raise
+        await asyncio.sleep(pause_s)
+        again = AsyncRetrying(
+            retry=retry_if_exception(lambda failed: is_transient(failed, tool)),
+            wait=lambda state: _pause_s(_failure_of(state), state.attempt_number + 1),
+            stop=stop_after_attempt(MAX_ATTEMPTS - 1) | stop_before_delay(tool.timeout_s - pause_s),
+            reraise=True,
+        )
+        return await again(once)
+
+
+async def _ended(call: Awaitable[object]) -> object:
+    """Await a tool. A cancellation or exit of its own making is its failure, not the end of host or run."""
+    try:
+        return await call
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        raise RuntimeError(f"{type(error).__name__} raised") from error
+
+
+def _failure_of(state: RetryCallState) -> BaseException | None:
+    return None if state.outcome is None else state.outcome.exception()
+
+
+def _pause_s(error: BaseException | None, attempt: int) -> float:
+    """Return how long to wait after a failed attempt: what the service asks for, else longer every time."""
+    asked_s = None if error is None else find_retry_after_s(error)
+    if asked_s is not None:
+        return asked_s
+    return float(FIRST_PAUSE_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.0))
+
+
+async def check_business(
+    tool: AnyTool, arguments: Arguments, context: ToolContext, *, workers: Workers, run_id: str
+) -> None:
+    """Have the tool's own check look at a call before policy does.
+
+    Raises:
+        CallFailed: the check raised; the tool was not started.
+    """
+    check = tool.check
+    if check is None:
+        return
+    try:
+        async with asyncio.timeout(tool.timeout_s):
+            if inspect.iscoroutinefunction(check):
+                await check(arguments.values, context)
+            else:
+                await workers.submit(lambda: check(arguments.values, context))
+    except Exception as error:  # whatever a check raises refuses this one call
+        raise refused_by_check(error, tool, run_id=run_id, seq=context.seq) from error
 
 
 def make_deliverable(
@@ -65,16 +168,3 @@ def make_deliverable(
         raise CallFailed(ToolFailure(kind="failed", message=error.for_script()), "done") from error
     budget.reserve_result(len(result), tool, line=record.call.line)
     return result
-
-
-async def _ended(call: Awaitable[object]) -> object:
-    """Await a tool. A cancellation or exit of its own making is its failure, not the end of host or run."""
-    try:
-        return await call
-    except (Exception, KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise
-        raise RuntimeError(f"{type(error).__name__} raised") from error

@@ -18,6 +18,7 @@ EventName = Literal[
     "run.started",
     "call.started",
     "call.waiting_approval",
+    "approval.reminder",
     "call.completed",
     "call.failed",
     "call.denied",

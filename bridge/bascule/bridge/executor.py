@@ -7,34 +7,54 @@ invalid policy) is a BasculeError, raised; then nothing ran.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self
 
-from bascule.bridge.approval import Approver, deny_all
+from bascule.bridge.approval import Approver, Decision, deny_all
+from bascule.bridge.approval_card import Card
+from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.blocking import LoopThread
-from bascule.bridge.errors import ExecutorClosedError
+from bascule.bridge.decide import decide
+from bascule.bridge.errors import DecisionRefused, ExecutorClosedError, RunBusy, RunNotFound
 from bascule.bridge.events import EventChannel, Subscriber
-from bascule.bridge.journal import Journal, MemoryStore, Store
+from bascule.bridge.journal import Journal
 from bascule.bridge.lanes import Resources
-from bascule.bridge.lifecycle import RunOrder, Surroundings, run_script, sandbox_limits
+from bascule.bridge.guest import sandbox_limits
+from bascule.bridge.lifecycle import resume_script, run_script
 from bascule.bridge.limits import Limits
+from bascule.bridge.matching import User
+from bascule.bridge.memory_store import MemoryStore
+from bascule.bridge.order import RunOrder, Surroundings
 from bascule.bridge.policy import Policy
-from bascule.bridge.result import Result
+from bascule.bridge.redaction import Redactor, keep_log_clean
+from bascule.bridge.result import JsonValue, Result
+from bascule.bridge.runs import cancel_run, follow_run, resolve_call
+from bascule.bridge.store import Answer, Store
+from bascule.bridge.throttle import Throttle
+from bascule.bridge.waking import due_runs, wait_until_due
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, PoolLimits, WarmPool, open_backend
-from bascule.tools import AnyTool, Registry
+from bascule.tools import AnyTool, ArgumentsInvalid, Registry
+from bascule.wire import BasculeError
+
+RESUMED_AT_ONCE: Final = 4
+"""Runs that `Executor.resume_due` replays at the same time."""
 
 TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
 
 APPROVER_THREADS: Final = 128
-"""Threads for a synchronous approver. Their own, so that waiting for people never keeps a tool from running."""
+"""Threads for a synchronous approver, their own: waiting for people never keeps a tool from running."""
 
 POOL_CEILING: Final = 64
 """Sandboxes of one executor alive at once; further runs wait their turn."""
+
+_log = logging.getLogger("bascule.bridge")
 
 _DEFAULT_LIMITS: Final = Limits()
 
@@ -53,7 +73,10 @@ class Executor:
         isolation: ``container``, or by name the weaker ``process``.
         limits: of each run.
         store: where journals are kept; None keeps the newest ones in memory.
-        user: on whose behalf; noted in journals.
+        user: on whose behalf: a name, or a User with the groups the host vouches for.
+        secrets: values that never reach guest, model, log or journal: results and messages of tools are
+            cleaned of them, calls that carry one are refused.
+        secret_patterns: regular expressions of further ones.
         warm: sandboxes kept ready for the next runs. None keeps one from the second run on, a number so many
             from the opening on, 0 starts each when it is needed.
         docker_host, runtime: engine address and container runtime, None for the usual ones.
@@ -74,7 +97,9 @@ class Executor:
         isolation: Isolation = "container",
         limits: Limits = _DEFAULT_LIMITS,
         store: Store | None = None,
-        user: str | None = None,
+        user: str | User | None = None,
+        secrets: Iterable[str] = (),
+        secret_patterns: Iterable[str] = (),
         warm: int | None = None,
         docker_host: str | None = None,
         runtime: str | None = None,
@@ -87,11 +112,12 @@ class Executor:
         self._isolation: Isolation = isolation
         self._limits = limits
         self._store: Store = store or MemoryStore()
-        self._user = user
+        self._user = User(name=user) if isinstance(user, str) else user
         self._warm = warm
         self._docker_host = docker_host
         self._runtime = runtime
-        self._backend = backend.for_principal(user or "") if isinstance(backend, WarmPool) else backend
+        principal = "" if self._user is None else self._user.name
+        self._backend = backend.for_principal(principal) if isinstance(backend, WarmPool) else backend
         self._owns_backend = backend is None
         self._opening: asyncio.Lock | None = None
         self._stubs = self._registry.stubs()
@@ -99,8 +125,13 @@ class Executor:
         self._workers = Workers(size=TOOL_THREADS)
         self._approver_workers = Workers(size=APPROVER_THREADS)
         self._resources = Resources()
+        self._throttle = Throttle()
+        self._redactor = Redactor(secrets, secret_patterns)
+        keep_log_clean()
         self._loop_thread: LoopThread | None = None
         self._closed = False
+
+    # ------------------------------------------------------------ with an event loop
 
     async def __aenter__(self) -> Self:
         await self._open()
@@ -111,17 +142,22 @@ class Executor:
     ) -> None:
         await self.close()
 
-    async def run(self, script: str, *, seed: int | None = None) -> Result:
+    async def run(self, script: str, *, seed: int | None = None, wait: bool = True) -> Result:
         """Run one script to its end.
 
         Args:
             script: the model's text, untouched and untrusted.
             seed: decides random, uuid4 and secrets in the script; None draws one.
+            wait: what to do when the run only waits for people or long timers and has given its sandbox back:
+                True waits on, without a sandbox, and resumes it; False returns a Result with status
+                ``suspended``, to be resumed by its ``run_id``, from any process on the same store.
 
         Raises:
             SandboxError: there is no sandbox to be had; the message says what to do.
             HandshakeError: the guest is not the program of this installation.
             ExecutorClosedError: the executor was closed.
+            StoreError, LeaseLost: the run cannot be recorded (any more); no further tool was started. Once
+                the store can be written, `resume` goes on.
         """
         backend = await self._open()
         order = RunOrder(
@@ -129,9 +165,71 @@ class Executor:
             script=script,
             seed=secrets.randbits(63) if seed is None else seed,
             now=time.time(),
-            user=self._user,
+            user=None if self._user is None else self._user.name,
+            groups=frozenset() if self._user is None else self._user.groups,
+            image=backend.image_hash,
+            stubs=self._stubs,
+            guest_limits=self._limits.for_guest(),
         )
-        return await run_script(order, self._surroundings(backend))
+        return await self._see_through(await run_script(order, self._surroundings(backend)), wait=wait)
+
+    async def resume(self, run_id: str, *, wait: bool = True) -> Result:
+        """Go on with a run that was suspended, or whose host died; in any process, on the same guest image.
+
+        Args:
+            run_id: as in its Result or in ``bascule runs list``.
+            wait: see `run`. With False a run that still only waits is suspended again.
+
+        Raises:
+            RunNotFound: the store does not hold it.
+            RunBusy: a live worker has it, or it is finished.
+            ResumeError: it was begun on another image, or its journal cannot be used.
+            SandboxError, HandshakeError, StoreError, LeaseLost: see `run`.
+        """
+        backend = await self._open()
+        result = await resume_script(run_id, self._surroundings(backend))
+        return await self._see_through(result, wait=wait)
+
+    async def resume_due(self) -> list[Result]:
+        """Go on, at once, with every run of the store that can go on and that nobody works on.
+
+        Call it after a restart, and whenever `Store.changed` returns, to have decisions made elsewhere carry
+        suspended runs on. A run that another worker takes first, or that cannot go on here, is left alone.
+        """
+
+        async def take(run_id: str) -> Result | None:
+            async with places:
+                try:
+                    return await self.resume(run_id, wait=False)
+                except (RunBusy, RunNotFound):
+                    return None
+                except BasculeError as error:
+                    _log.error("%s cannot be resumed: %s", run_id, error)
+                    return None
+
+        places = asyncio.Semaphore(RESUMED_AT_ONCE)
+        results = await asyncio.gather(*map(take, due_runs(self._store)))
+        return [result for result in results if result is not None]
+
+    async def cancel(self, run_id: str) -> bool:
+        """End a run, wherever it is; False when it is finished or unknown. Dispatched effects end first."""
+        return await cancel_run(self._store, run_id)
+
+    def resolve(self, run_id: str, seq: int, answer: Answer) -> bool:
+        """Say what became of a call whose outcome is unknown; see `bascule.bridge.runs.resolve_call`."""
+        return resolve_call(self._store, run_id, seq, answer)
+
+    async def _see_through(self, result: Result, *, wait: bool) -> Result:
+        while wait and result.status == "suspended":
+            await wait_until_due(self._store, result.run_id)
+            try:
+                result = await self.resume(result.run_id, wait=False)
+            except RunBusy:  # somebody else has carried it on
+                found = await follow_run(self._store, result.run_id)
+                if found is None:
+                    raise
+                result = found
+        return result
 
     async def close(self) -> None:
         """Release engine, threads and events. Runs must have ended."""
@@ -142,6 +240,8 @@ class Executor:
         self._workers.close()
         self._approver_workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._events.close)
+
+    # ------------------------------------------------------------ without one
 
     def __enter__(self) -> Self:
         self._thread().run(self._open())
@@ -162,6 +262,8 @@ class Executor:
         thread.run(self.close())
         thread.close()
 
+    # ------------------------------------------------------------ around runs
+
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call ``subscriber`` with every event, on a thread of its own; return what ends that."""
         return self._events.subscribe(subscriber)
@@ -169,6 +271,51 @@ class Executor:
     def journal(self, run_id: str) -> Journal | None:
         """Return the journal of a run, or None when the store does not hold it any more."""
         return self._store.journal(run_id)
+
+    def decide(
+        self, approval_id: str, decision: Decision, *, digest: str, channel: str = "api"
+    ) -> ApprovalRecord:
+        """Write one person's decision about a waiting call; see `bascule.bridge.decide.decide`.
+
+        Raises:
+            DecisionRefused: nothing was written; the message says what to do.
+        """
+        known = self._policy.identify(User(name=decision.by, groups=decision.groups))
+        groups = decision.groups if known is None else known.groups
+        return decide(
+            self._store.approvals,
+            approval_id,
+            replace(decision, groups=groups),
+            digest=digest,
+            channel=channel,
+            check_edit=self._check_edit,
+        )
+
+    def register_secrets(self, *secrets: str) -> None:
+        """Add values that must never leave the host.
+
+        Raises:
+            ValueError: one is too short to be told apart.
+        """
+        self._redactor.register(*secrets)
+
+    def replace_policy(self, policy: Policy) -> None:
+        """Use another policy from now on, also for calls that wait: they are evaluated again.
+
+        Raises:
+            PolicyError: a rule can never match these tools; the old policy stays.
+        """
+        policy.check(self._registry)
+        self._policy = policy
+
+    def _check_edit(self, card: Card, arguments: Mapping[str, JsonValue]) -> bytes:
+        tool = self._registry.get(card.tool)
+        if tool is None or tool.digest != card.tool_digest:
+            raise DecisionRefused("edit_not_allowed", f"the tool {card.tool} is not what was asked about")
+        try:
+            return tool.validate(dict(arguments)).canonical
+        except ArgumentsInvalid as error:
+            raise DecisionRefused("edit_not_allowed", error.message) from error
 
     @property
     def registry(self) -> Registry:
@@ -208,7 +355,7 @@ class Executor:
             backend=backend,
             registry=self._registry,
             stubs=self._stubs,
-            policy=self._policy,
+            policy=lambda: self._policy,
             approver=self._approver,
             limits=self._limits,
             store=self._store,
@@ -216,4 +363,6 @@ class Executor:
             workers=self._workers,
             approver_workers=self._approver_workers,
             resources=self._resources,
+            redactor=self._redactor,
+            throttle=self._throttle,
         )

@@ -16,11 +16,16 @@ from pathlib import Path
 from typing import Final
 
 from bascule.bridge.receipt import CallState
+from bascule.bridge.transient import REFUSED_STATUSES, find_status, is_transient
 from bascule.tools import AnyTool
 from bascule.wire import ToolFailure
 
 MAX_MESSAGE_CHARS: Final = 1000
 """Characters of a tool's own message that reach the script."""
+
+DO_NOT_REPEAT: Final = (
+    "do not repeat this call and do not try another way to the same end; go on without it or stop"
+)
 
 _log = logging.getLogger("bascule.bridge")
 
@@ -74,18 +79,49 @@ class LimitReached(Exception):
         self.line = line
 
 
+class RunTerminated(LimitReached):
+    """Raised inside the pipeline when people, or their silence, end the whole run."""
+
+    def __init__(self, message: str, *, line: int) -> None:
+        super().__init__("terminated", message, line=line)
+
+
+def denied(message: str) -> CallFailed:
+    """Return the failure of a call that policy or people refused."""
+    return CallFailed(ToolFailure(kind="denied", message=message, suggestion=DO_NOT_REPEAT), "denied")
+
+
+def secret_in_arguments() -> CallFailed:
+    """Return the failure of a call that would carry a secret of the host; its arguments are not repeated."""
+    return denied("the arguments hold a secret of the host, which scripts must not have")
+
+
+def out_of_budget(budgets: str) -> CallFailed:
+    """Return the failure of a call that a budget does not let through any more."""
+    failure = ToolFailure(
+        kind="budget_exceeded", message=f"the budget is used up: {budgets}", suggestion=DO_NOT_REPEAT
+    )
+    return CallFailed(failure, "denied")
+
+
 def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int) -> CallFailed:
     """Return what an exception of a tool means for the call that raised it."""
     level = logging.ERROR if isinstance(error, _BUGS) else logging.INFO
     _log.log(level, "run %s call %d: tool %s raised", run_id, seq, tool.name, exc_info=error)
     name = catchable_name(error)
     once = tool.effects == "once"
+    status = find_status(error)
+    if status in REFUSED_STATUSES:
+        _log.error("tool %s: the service refused the host's own credentials (status %d)", tool.name, status)
+        message = f"{tool.name} cannot reach its service now: the operator has to look at its credentials"
+        suggestion = "do not repeat this call; go on without it or stop"
+        return CallFailed(ToolFailure(kind="unavailable", message=message, suggestion=suggestion), "failed")
     if isinstance(error, TimeoutError) and once:
         return CallFailed(unknown_outcome(tool, "it timed out", exception=name), "unknown")
     kind = "failed"
     if isinstance(error, TimeoutError):
         kind = "timeout"
-    elif isinstance(error, ConnectionError):
+    elif is_transient(error, tool):
         kind = "unavailable"
     failure = ToolFailure(
         kind=kind,
@@ -95,6 +131,17 @@ def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int
         raised=_shown_name(error),
     )
     return CallFailed(failure, "failed")
+
+
+def refused_by_check(error: Exception, tool: AnyTool, *, run_id: str, seq: int) -> CallFailed:
+    """Return what it means that a tool's own check raised: no tool was started."""
+    level = logging.ERROR if isinstance(error, _BUGS) else logging.INFO
+    _log.log(level, "run %s call %d: the check of %s refused", run_id, seq, tool.name, exc_info=error)
+    if isinstance(error, PermissionError):
+        failed = denied(_message(error))
+        return CallFailed(failed.failure, "denied")
+    failure = ToolFailure(kind="failed", message=_message(error), exception=catchable_name(error))
+    return CallFailed(failure, "not_started")
 
 
 def timed_out(tool: AnyTool) -> CallFailed:

@@ -1,31 +1,59 @@
-"""The gate of one run: holds a call until policy, and where it says so a person, lets it through.
+"""The gate of one run: holds a call until policy, and where it says so people, let it through.
 
 The wait is outside the script's reach: the guest is merely blocked, and the run's clock stands still. A call
-that was denied is denied again without asking when the script repeats it with the same arguments.
+that was denied is denied again without asking when the script repeats it with the same arguments. Right
+before a tool is started everything is evaluated once more: a new deny wins, an approval is used up, budgets
+are reserved, all in one transaction.
 """
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
-from bascule.bridge.approval import ApprovalRequest, Approver, Decision, approval_digest, ask
-from bascule.bridge.clock import RunClock
-from bascule.bridge.failure import CallFailed, redact
-from bascule.bridge.journal import EventKind, Journal
-from bascule.bridge.ledger import CallRecord, Ledger
-from bascule.bridge.policy import Policy, Verdict
-from bascule.bridge.verdict import script_line
-from bascule.bridge.workers import Workers
-from bascule.tools import AnyTool, Arguments
-from bascule.wire import ToolFailure
-
-_DO_NOT_REPEAT = (
-    "do not repeat this call and do not try another way to the same end; go on without it or stop"
+from bascule.bridge.approval_card import ApprovalState, moved, read_card
+from bascule.bridge.approvals_table import (
+    ApprovalConflict,
+    ApprovalMove,
+    ApprovalRecord,
+    Reservation,
+    ReservationRefused,
 )
+from bascule.bridge.asking import Asking, Question
+from bascule.bridge.evidence import Evidence
+from bascule.bridge.failure import denied, out_of_budget
+from bascule.bridge.grants import Grant
+from bascule.bridge.journal import EventKind, Fact, Journal
+from bascule.bridge.ledger import CallRecord, Ledger
+from bascule.bridge.matching import Facts, User
+from bascule.bridge.policy import Policy, Verdict
+from bascule.bridge.requirement import Requirement
+from bascule.bridge.store import Store
+from bascule.tools import AnyTool, Arguments
+from bascule.wire import Note
+
+_UNLIMITED: Final = 2.0**1000
+_DAY_KEPT_S: Final = 3 * 86_400.0
+_RUN_KEPT_S: Final = 400 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clearance:
+    """What lets a call through: nothing but policy, an approval, a grant; or a person's answer instead.
+
+    Attributes:
+        arguments: what will run; not what the script asked for when a person edited it.
+        requirement: what was satisfied.
+        response: JSON that a person answered in the tool's place; the tool is not started.
+    """
+
+    arguments: Arguments
+    requirement: Requirement | None = None
+    approval: ApprovalRecord | None = None
+    grant: Grant | None = None
+    response: bytes | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,101 +61,195 @@ class Gate:
     """Decides about the calls of one run.
 
     Attributes:
-        announce: called when a call begins to wait for its approver.
+        policy: returns the policy as it is now.
+        labels: labels of the tools this run has started so far.
+        notes: what the author of the script must know: which calls were edited.
     """
 
     run_id: str
-    script: str
-    policy: Policy
-    approver: Approver
+    policy: Callable[[], Policy]
+    user: User | None
     ledger: Ledger
     journal: Journal
-    clock: RunClock
-    workers: Workers
-    announce: Callable[[CallRecord], None]
-    _script_sha256: str = field(init=False)
-    _asking: dict[bytes, asyncio.Lock] = field(init=False, default_factory=dict[bytes, asyncio.Lock])
-
-    def __post_init__(self) -> None:
-        self._script_sha256 = hashlib.sha256(self.script.encode("utf-8", "surrogatepass")).hexdigest()
+    store: Store
+    asking: Asking
+    labels: frozenset[str] = frozenset()
+    evidence: Evidence = field(default_factory=Evidence)
+    notes: list[Note] = field(default_factory=list[Note])
 
     def decide(self, tool: AnyTool, record: CallRecord, arguments: Arguments) -> Verdict:
         """Return what policy says.
 
         Raises:
-            CallFailed: ``denied`` by a rule.
+            CallFailed: ``denied`` by a rule, or ``budget_exceeded``.
         """
-        verdict = self.policy.decide(tool, arguments.plain)
+        verdict = self._evaluate(tool, arguments)
         self.journal.append(
-            EventKind.DECIDED, seq=record.call.seq, effect=verdict.effect, rules=verdict.rules
+            EventKind.DECIDED,
+            arguments.canonical,
+            seq=record.call.seq,
+            effect=verdict.effect,
+            rules=list(verdict.rules),
         )
-        if verdict.effect == "deny":
-            raise _denied(f"policy does not allow this call (rule {', '.join(verdict.rules)})")
+        _refuse_if_denied(verdict)
         return verdict
 
-    async def obtain_approval(
+    async def clear(
         self, tool: AnyTool, record: CallRecord, arguments: Arguments, verdict: Verdict
-    ) -> None:
-        """Ask the approver about one call and return once it said yes.
+    ) -> Clearance:
+        """Return what lets a call through, asking people where ``verdict`` says so.
 
         Raises:
             CallFailed: ``denied``, now or before in this run.
+            RunTerminated: an operator ended the run, or an expiry did.
         """
-        identity = record.identity
-        # The same call issued many times at once is asked about one by one: a denial settles the rest.
-        async with self._asking.setdefault(identity, asyncio.Lock()):
-            earlier = self.ledger.denied.get(identity)
+        note = ""
+        while verdict.effect == "ask":
+            requirement = verdict.requirement
+            assert requirement is not None
+            earlier = self.ledger.denied.get(record.identity)
             if earlier is not None:
-                raise _denied(f"the same call was denied before in this run: {earlier}")
-            request = self._request(tool, record, arguments.canonical, verdict)
-            self.journal.append(EventKind.APPROVAL_REQUESTED, seq=request.seq, digest=request.digest)
-            self.announce(record)
-            with self.clock.people():
-                decision = await ask(self.approver, request, self.workers)
-            self._note(request, decision)
-            if decision.verdict != "approve":
-                reason = redact(decision.reason) or "no reason was given"
-                self.ledger.denied[identity] = reason
-                raise _denied(f"the operator denied this call: {reason}")
-            record.approved_by = decision.by
+                raise denied(f"the same call was denied before in this run: {earlier}")
+            grant = self.asking.find_grant(tool, arguments.canonical, requirement)
+            if grant is not None:
+                record.approved_by = f"{grant.by} (grant)"
+                return Clearance(arguments=arguments, requirement=grant.requirement, grant=grant)
+            evidence = self.evidence.explain(dict(arguments.plain))
+            question = Question(
+                tool=tool, record=record, arguments=arguments, requirement=requirement,
+                evidence=evidence, note=note,
+            )  # fmt: skip
+            answer = await self.asking.ask(question)
+            if answer.response is not None:
+                return Clearance(arguments=arguments, approval=answer.approval, response=answer.response)
+            record.approved_by = answer.by
+            cleared = Clearance(arguments=answer.arguments, requirement=requirement, approval=answer.approval)
+            if answer.arguments is arguments:
+                return cleared
+            self._note_edit(record, answer.arguments, answer.by)
+            arguments = answer.arguments
+            again = await self._recheck(tool, cleared)
+            if again is None:
+                return cleared
+            verdict, note = again, f"{answer.by} edited it; what it says now is asked about by other rules"
+        return Clearance(arguments=arguments)
 
-    def _request(
-        self, tool: AnyTool, record: CallRecord, canonical: bytes, verdict: Verdict
-    ) -> ApprovalRequest:
-        call = record.call
-        return ApprovalRequest(
+    async def dispatch(
+        self, tool: AnyTool, record: CallRecord, clearance: Clearance, **facts: Fact
+    ) -> Verdict | None:
+        """Let a call go: note that it is dispatched, durably where it must be; or return what asks again.
+
+        Args:
+            facts: for the journal.
+
+        Raises:
+            CallFailed: ``denied`` or ``budget_exceeded``: policy, labels or budgets changed meanwhile.
+        """
+        while True:
+            again = await self._recheck(tool, clearance)
+            if again is not None:
+                return again
+            verdict = self._evaluate(tool, clearance.arguments)
+            moves = self._consume(clearance.approval)
+            reservations = self._reserve(verdict, clearance.grant)
+            self.labels |= tool.labels
+            event: dict[str, Fact] = {"seq": record.call.seq, **facts}
+            if tool.effects == "read" and not moves and not reservations:
+                self.journal.append(EventKind.DISPATCHED, **event)
+                return None
+            try:
+                await self.journal.commit(
+                    move=moves, reserve=reservations, event=(EventKind.DISPATCHED, event)
+                )
+            except ReservationRefused:
+                if clearance.grant is not None and self.asking.uses_left(clearance.grant) <= 0:
+                    return self._evaluate(tool, clearance.arguments)
+                continue  # another call took what was left: evaluate again
+            except ApprovalConflict as conflict:
+                raise denied("its approval was withdrawn before the tool was started") from conflict
+            return None
+
+    async def close(self, *, keep: bool) -> None:
+        """Stop asking; ``keep`` leaves the questions open, else they are taken back."""
+        await self.asking.close(keep=keep)
+
+    def recall(self, tool: AnyTool, seq: int, result: bytes | None) -> None:
+        """Take note of a call that ran before this process did."""
+        self.labels |= tool.labels
+        if result is not None:
+            self.evidence.remember(seq, tool.name, result)
+
+    def _evaluate(self, tool: AnyTool, arguments: Arguments) -> Verdict:
+        policy = self.policy()
+        facts = Facts(
             run_id=self.run_id,
-            seq=call.seq,
-            tool=tool.name,
-            description=tool.description,
-            digest=approval_digest(
-                run_id=self.run_id,
-                seq=call.seq,
-                tool=tool.name,
-                tool_digest=tool.digest,
-                arguments=canonical,
-                script_sha256=self._script_sha256,
-            ),
-            arguments=canonical,
-            effects=tool.effects,
-            why=verdict.rules,
-            line=call.line,
-            source=script_line(self.script, call.line).strip(),
-            duplicate=record.duplicate,
+            user=policy.identify(self.user),
+            labels=self.labels,
+            day=time.strftime("%Y-%m-%d", time.gmtime()),
+        )
+        return policy.decide(tool, arguments.plain, facts, read=self.store.counter)
+
+    async def _recheck(self, tool: AnyTool, clearance: Clearance) -> Verdict | None:
+        """Evaluate again; return a verdict that what was given does not satisfy.
+
+        Raises:
+            CallFailed: it is denied now.
+        """
+        verdict = self._evaluate(tool, clearance.arguments)
+        approval = clearance.approval
+        if verdict.effect == "allow":
+            return None
+        changed = approval is not None and read_card(approval).tool_digest != tool.digest
+        expired = approval is not None and _is_over(approval)
+        given, wanted = clearance.requirement, verdict.requirement
+        satisfied = wanted is not None and given is not None and given.covers(wanted)
+        if verdict.effect == "ask" and satisfied and not changed and not expired:
+            return None
+        if approval is not None:
+            await self.asking.invalidate(approval)
+        _refuse_if_denied(verdict)
+        return verdict
+
+    def _consume(self, approval: ApprovalRecord | None) -> tuple[ApprovalMove, ...]:
+        return () if approval is None else (moved(approval, ApprovalState.CONSUMED),)
+
+    def _reserve(self, verdict: Verdict, grant: Grant | None) -> tuple[Reservation, ...]:
+        now = time.time()
+        found = [
+            Reservation(
+                key=charge.counter,
+                amount=charge.amount,
+                # A budget that is used up asks; what people approved goes beyond it.
+                maximum=_UNLIMITED if charge in verdict.exhausted else charge.limit,
+                expires_at=now + (_RUN_KEPT_S if " run " in charge.counter else _DAY_KEPT_S),
+            )
+            for charge in verdict.charges
+        ]
+        if grant is not None:
+            found.append(grant.reservation(now))
+        return tuple(found)
+
+    def _note_edit(self, record: CallRecord, arguments: Arguments, by: str) -> None:
+        record.arguments = arguments.canonical
+        record.edited_by = by
+        self.notes.append(
+            Note(
+                code="call_edited",
+                message=f"call {record.call.seq} of {record.call.tool}: an operator changed its arguments"
+                f" before it ran; it ran with {arguments.canonical[:1000].decode('utf-8', 'replace')}",
+                line=record.call.line,
+            )
         )
 
-    def _note(self, request: ApprovalRequest, decision: Decision) -> None:
-        self.journal.append(
-            EventKind.APPROVAL_RESOLVED,
-            seq=request.seq,
-            digest=request.digest,
-            verdict=decision.verdict,
-            reason=decision.reason,
-            by=decision.by,
-            decided_at=time.time(),
-        )
+
+def _refuse_if_denied(verdict: Verdict) -> None:
+    if verdict.effect != "deny":
+        return
+    own = [charge for charge in verdict.exhausted if f"{charge.rule}#budget" in verdict.rules]
+    if len(own) and all(rule.endswith("#budget") for rule in verdict.rules):
+        raise out_of_budget(", ".join(f"{charge.text} (rule {charge.rule})" for charge in own))
+    raise denied(f"policy does not allow this call (rule {', '.join(verdict.rules)})")
 
 
-def _denied(message: str) -> CallFailed:
-    failure = ToolFailure(kind="denied", message=message, suggestion=_DO_NOT_REPEAT)
-    return CallFailed(failure, "denied")
+def _is_over(approval: ApprovalRecord) -> bool:
+    return approval.expires_at is not None and time.time() >= approval.expires_at

@@ -1,111 +1,156 @@
-"""The journal of a run: append-only events, and the store that keeps journals.
+"""The journal of a run: append-only events, chained by hash. What is not in it has not happened.
 
-What is not in the journal has not happened. The first store keeps journals in memory, for throw-away runs;
-the protocols are those a durable store implements too, which is why `Journal.commit` can be awaited: the
-pipeline awaits it before a tool with effects is called and before its result is delivered.
+An event is small facts and at most one payload (script, arguments, value, text). The chain covers the facts,
+which carry the payload's digest, so retention can drop payloads and the journal can still be verified.
+`append` only notes; `flush` makes all that was noted survive this process, `commit` this machine's power too.
 """
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-EventValue = str | int | float | bool | bytes | None | tuple[str, ...]
+import msgspec
 
-KEPT_RUNS: Final = 32
-"""Journals of finished runs that the in-memory store keeps, the newest ones."""
+if TYPE_CHECKING:
+    from bascule.bridge.approvals_table import ApprovalMove, ApprovalRecord, Reservation
+
+Fact = None | bool | int | float | str | Sequence["Fact"] | Mapping[str, "Fact"]
+"""Plain JSON data."""
+
+JOURNAL_VERSION: Final = 1
+"""Version of the facts below; RUN_STARTED carries it, a newer one is refused."""
+
+PAYLOAD_DIGEST: Final = "payload_sha256"
+"""Name of the fact that a journal adds to an event with a payload."""
+
+GENESIS: Final = "0" * 64
+"""What the first event of a run, and the first audit entry of a deployment, are chained to."""
 
 
 class EventKind(StrEnum):
-    """What a journal can say."""
+    """What a journal can say; facts beside ``seq`` and what the payload is."""
 
     RUN_STARTED = "run_started"
+    """version, script_sha256, seed, now, user, image, tools_digest, session; payload: StartedRun as JSON."""
     CALL_ISSUED = "call_issued"
+    """tool, line, args_sha256, act; payload: the arguments as the guest sent them."""
     CALL_CANCELLED = "call_cancelled"
+    """act."""
     SLEEP_ISSUED = "sleep_issued"
-    DECIDED = "decided"
-    APPROVAL_REQUESTED = "approval_requested"
-    APPROVAL_RESOLVED = "approval_resolved"
-    DISPATCHED = "dispatched"
-    COMPLETED = "completed"
-    DELIVERED = "delivered"
+    """seconds, due (seconds since the epoch), act."""
     OUTPUT = "output"
+    """act; payload: the text, UTF-8."""
+    DECIDED = "decided"
+    """effect, rules; payload: the canonical arguments."""
+    APPROVAL_REQUESTED = "approval_requested"
+    """digest, and whatever the approvals stage adds (its record lives in the approvals table)."""
+    APPROVAL_RESOLVED = "approval_resolved"
+    """verdict, by, reason, …"""
+    DISPATCHED = "dispatched"
+    """Durable before a tool with effects is called: attempt, key (the idempotency key)."""
+    COMPLETED = "completed"
+    """Durable before delivery: state, effects, result_bytes, duration_s, failure (as a ToolFailure, or None),
+    approved_by, duplicate; payload: the value as JSON."""
+    DELIVERED = "delivered"
+    """seqs and nows, in delivery order: one Done frame."""
+    SUSPENDED = "suspended"
+    """reason, wake_at."""
+    RESUMED = "resumed"
+    """epoch."""
     FINISHED = "finished"
+    """status, error; payload: the Result as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One event: its number in the run from 0, host time in seconds since the epoch, and its facts."""
+    """One event.
+
+    Attributes:
+        index: number in the run, from 0 without a gap.
+        at: host time in seconds since the epoch; may go backwards with the host's clock.
+        payload: None when the event has none, or when retention dropped it (``payload_sha256`` stays).
+    """
 
     index: int
     kind: EventKind
     at: float
-    facts: Mapping[str, EventValue]
+    facts: Mapping[str, Fact]
+    payload: bytes | None = None
 
 
 class Journal(Protocol):
-    """The journal of one run, written by one run only."""
+    """The journal of one run, written by whoever holds the run's lease.
+
+    Raises (flush, commit):
+        LeaseLost: another worker took the run over; nothing was written. End everything, start no tool.
+        StoreError: the store cannot be written (full, read-only, gone); nothing was written.
+    """
+
+    @property
+    def run_id(self) -> str:
+        """The run it belongs to."""
+        ...
 
     @property
     def entries(self) -> tuple[JournalEntry, ...]:
         """Everything appended so far, in order."""
         ...
 
-    def append(self, kind: EventKind, **facts: EventValue) -> None:
-        """Add one event; it is durable only after the next `commit`."""
+    def append(self, kind: EventKind, payload: bytes | None = None, /, **facts: Fact) -> None:
+        """Note one event; it is kept by the next `flush` or `commit`."""
         ...
 
-    async def commit(self) -> None:
-        """Return when everything appended so far is as durable as the store makes it."""
+    def audit(self, action: str, /, **facts: Fact) -> None:
+        """Note one entry of the deployment's audit table, kept in the same transaction."""
+        ...
+
+    async def flush(self) -> None:
+        """Write what was noted, so that it survives this process; no flush to disk."""
+        ...
+
+    async def commit(
+        self,
+        *,
+        insert: Sequence[ApprovalRecord] = (),
+        move: Sequence[ApprovalMove] = (),
+        reserve: Sequence[Reservation] = (),
+        event: tuple[EventKind, Mapping[str, Fact]] | None = None,
+    ) -> None:
+        """Write what was noted, flushed to disk, in one transaction with the changes given.
+
+        Args:
+            insert: new approval records.
+            move: compare-and-set moves of approval records.
+            reserve: budget counters to raise.
+            event: appended only if all moves and reservations succeed (for DISPATCHED).
+
+        Raises:
+            ApprovalConflict, ReservationRefused: that change is impossible; none of the changes and not
+                ``event`` were made, what was noted before stays noted.
+        """
         ...
 
 
-class Store(Protocol):
-    """Where journals are kept."""
-
-    def open_journal(self, run_id: str) -> Journal:
-        """Begin the journal of a new run."""
-        ...
-
-    def journal(self, run_id: str) -> Journal | None:
-        """Return the journal of a run, or None when the store does not (or no longer) hold it."""
-        ...
+def digest_of(payload: bytes) -> str:
+    """Return the sha256 of a payload, in hex."""
+    return hashlib.sha256(payload).hexdigest()
 
 
-class MemoryJournal:
-    """A journal that ends with the process. It notes results by size only, so nothing can be replayed."""
-
-    def __init__(self) -> None:
-        self._entries: list[JournalEntry] = []
-
-    @property
-    def entries(self) -> tuple[JournalEntry, ...]:
-        return tuple(self._entries)
-
-    def append(self, kind: EventKind, **facts: EventValue) -> None:
-        self._entries.append(JournalEntry(len(self._entries), kind, time.time(), facts))
-
-    async def commit(self) -> None:
-        """Return at once: nothing here survives the process."""
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class MemoryStore:
-    """Keeps the newest journals in memory; the default of an executor."""
+def encode_facts(facts: Mapping[str, Fact]) -> bytes:
+    """Return facts as JSON bytes, the same for equal facts."""
+    return _encode(facts)
 
-    def __init__(self, *, kept_runs: int = KEPT_RUNS) -> None:
-        self._kept_runs = kept_runs
-        self._journals: OrderedDict[str, MemoryJournal] = OrderedDict()
 
-    def open_journal(self, run_id: str) -> Journal:
-        journal = MemoryJournal()
-        self._journals[run_id] = journal
-        while len(self._journals) > self._kept_runs:
-            self._journals.popitem(last=False)
-        return journal
-
-    def journal(self, run_id: str) -> Journal | None:
-        return self._journals.get(run_id)
+def chain(previous: str, index: int, kind: str, at: float, facts: bytes) -> str:
+    """Return the hash of one link: sha256 over the previous hash and this entry, in hex."""
+    link = hashlib.sha256(previous.encode())
+    link.update(f"|{index}|{kind}|{at!r}|".encode())
+    link.update(facts)
+    return link.hexdigest()

@@ -56,6 +56,13 @@ class Turn:
         self._places = places
         self._first: asyncio.Event | None = None
 
+    @property
+    def blocked(self) -> bool:
+        """Whether other calls are before this one."""
+        if self._first is not None and not self._first.is_set():
+            return True
+        return self._places.locked() or (self._resource is not None and self._resource.locked())
+
     def join_order(self) -> None:
         """Stand behind the effects issued so far."""
         self._first = asyncio.Event()

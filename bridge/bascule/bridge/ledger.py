@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec import structs
 
+from bascule.bridge.history import CallHistory
 from bascule.bridge.receipt import CallError, CallState, Receipt
+from bascule.tools import AnyTool
 from bascule.tools.canonical import canonical_json
 from bascule.wire import Call
 
@@ -18,7 +22,9 @@ class CallRecord:
 
     Attributes:
         arguments: canonical JSON once the arguments are validated or refused, before that None.
-        dispatched: the tool was started.
+        dispatched: the tool was started, or will be in a moment: too late to stop it.
+        attempts: how often the tool was started, by earlier workers too.
+        past: what an earlier worker left of the call, when the run was resumed.
     """
 
     call: Call
@@ -26,10 +32,14 @@ class CallRecord:
     effects: str | None = None
     state: CallState = "not_started"
     dispatched: bool = False
+    attempts: int = 0
+    past: CallHistory | None = None
     duration_s: float = 0.0
     result_bytes: int = 0
     error: CallError | None = None
     approved_by: str | None = None
+    edited_by: str | None = None
+    answered_by: str | None = None
     duplicate: bool = False
     cancelled: bool = False
 
@@ -44,6 +54,29 @@ class CallRecord:
             self.arguments = canonical_json(self.call.args)
         self.call = structs.replace(self.call, args={})
 
+    def restore(self, past: CallHistory, tool: AnyTool | None) -> None:
+        """Take over what an earlier worker left of the call."""
+        self.past = past
+        self.attempts = past.dispatches
+        self.arguments = past.arguments
+        self.effects = None if tool is None else tool.effects
+        if past.completed is None:
+            # A started effect goes on until its outcome is known; a read can simply be made again.
+            self.state = "running" if past.dispatches else "not_started"
+            self.dispatched = past.dispatches > 0 and self.effects != "read"
+            return
+        facts: Mapping[str, Any] = past.completed.facts
+        self.state = facts["state"]
+        self.effects = facts["effects"]
+        self.duration_s = facts["duration_s"]
+        self.result_bytes = facts["result_bytes"]
+        self.approved_by = facts["approved_by"]
+        self.edited_by = facts["edited_by"]
+        self.answered_by = facts["answered_by"]
+        self.duplicate = facts["duplicate"]
+        if past.failure is not None:
+            self.error = CallError(kind=past.failure.kind, message=past.failure.message)
+
     def receipt(self) -> Receipt:
         """Return the receipt as things stand."""
         return Receipt(
@@ -57,6 +90,8 @@ class CallRecord:
             result_bytes=self.result_bytes,
             error=self.error,
             approved_by=self.approved_by,
+            edited_by=self.edited_by,
+            answered_by=self.answered_by,
             duplicate=self.duplicate,
             cancelled=self.cancelled,
         )

@@ -39,6 +39,7 @@ class Limits:
     result_bytes: int = 16 * MIB
     results_bytes: int = 256 * MIB
     recursion: int = 800
+    hold_warm_s: float = 30.0
 
     def __post_init__(self) -> None:
         for setting in SETTINGS:

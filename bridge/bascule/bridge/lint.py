@@ -3,66 +3,164 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Collection, Iterable, Sequence
 
-from bascule.bridge.conditions import glob_matches
-from bascule.bridge.rules import Rule
+from bascule.bridge.matching import is_about
+from bascule.bridge.rules import Condition, Rule
+from bascule.bridge.schema_paths import find_choices, find_types
 from bascule.tools import AnyTool
 
-_MAX_REFERENCES: Final = 32
+BUILT_IN_LABELS = frozenset({"untrusted", "private", "external"})
+
+_NUMBERS = frozenset({"integer", "number", "string"})
+"""Types the comparisons read: decimals are text in canonical arguments."""
+
+_READS = {
+    "lt": _NUMBERS,
+    "lte": _NUMBERS,
+    "gt": _NUMBERS,
+    "gte": _NUMBERS,
+    "glob": frozenset({"string"}),
+    "host_in": frozenset({"string"}),
+    "len_lte": frozenset({"string", "array", "object"}),
+}
+_OF_JSON: dict[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
 
 
-def lint_rules(rules: Sequence[Rule], tools: Sequence[AnyTool]) -> list[str]:
-    """Return one line per rule that is about nothing, in the order of the file."""
+def lint_rules(
+    rules: Sequence[tuple[str, Rule]], tools: Sequence[AnyTool], groups: Collection[str] = ()
+) -> list[str]:
+    """Return one line per fault of a rule, in the order of the rules.
+
+    Args:
+        rules: by name.
+        groups: those that the policy defines.
+    """
     problems: list[str] = []
     always_denied = {
         tool.name
         for tool in tools
-        for rule in rules
-        if rule.effect == "deny" and not rule.match.args and glob_matches(rule.match.tool, tool.name)
+        for _, rule in rules
+        if rule.effect == "deny" and not _has_conditions(rule) and is_about(rule, tool)
     }
-    for rule in rules:
-        about = [tool for tool in tools if glob_matches(rule.match.tool, tool.name)]
+    for name, rule in rules:
+        about = [tool for tool in tools if is_about(rule, tool)]
         if not about:
-            problems.append(f"rule {rule.id}: no tool matches {rule.match.tool!r}{_nearest(rule, tools)}")
+            problems.append(f"rule {name}: {_about_nothing(rule, tools)}")
             continue
-        problems.extend(
-            f"rule {rule.id}: no tool it is about has an argument {path!r}"
-            for path in rule.match.args
-            if not any(_has_argument(tool.parameters, path) for tool in about)
-        )
+        found = [*_lint_arguments(rule, about), *_lint_labels(rule, tools), *_lint_groups(rule, groups)]
         if rule.effect == "allow" and all(tool.name in always_denied for tool in about):
-            problems.append(f"rule {rule.id}: a deny rule without conditions always beats it")
+            found.append("a deny rule without conditions always beats it")
+        problems.extend(f"rule {name}: {problem}" for problem in found)
     return problems
 
 
-def _nearest(rule: Rule, tools: Sequence[AnyTool]) -> str:
-    close = difflib.get_close_matches(rule.match.tool, [tool.name for tool in tools], n=1)
+def _has_conditions(rule: Rule) -> bool:
+    match = rule.match
+    return bool(match.args) or match.run_labels is not None or match.user is not None
+
+
+def _about_nothing(rule: Rule, tools: Sequence[AnyTool]) -> str:
+    match = rule.match
+    if match.label is not None and not any(match.label in tool.labels for tool in tools):
+        return f"no tool has the label {match.label!r}{_nearest(match.label, _labels(tools))}"
+    near = _nearest(match.tool or "", [tool.name for tool in tools])
+    with_label = f" with the label {match.label!r}" if match.label is not None else ""
+    return f"no tool matches {match.tool!r}{with_label}{near}"
+
+
+def _labels(tools: Iterable[AnyTool]) -> set[str]:
+    return {label for tool in tools for label in tool.labels}
+
+
+def _nearest(wanted: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(wanted, sorted(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _has_argument(parameters: Mapping[str, Any], path: str) -> bool:
-    return _leads_somewhere(parameters, parameters, path.split("."))
+def _lint_arguments(rule: Rule, about: Sequence[AnyTool]) -> Iterable[str]:
+    named = {path: f"an argument {path!r}" for path in rule.match.args}
+    if rule.budget is not None and rule.budget.sum is not None:
+        named[rule.budget.sum.arg] = f"an argument {rule.budget.sum.arg!r} to sum up"
+    for path in () if rule.approval is None else rule.approval.editable:
+        named.setdefault(path, f"an argument {path!r} to edit")
+    for path, what in named.items():
+        types = [found for tool in about if (found := find_types(tool.parameters, path)) is not None]
+        if not types:
+            names = {name for tool in about for name in tool.parameters.get("properties", {})}
+            yield f"no tool it is about has {what}{_nearest(path, names)}"
+            continue
+        condition = rule.match.args.get(path)
+        if condition is not None:
+            yield from _lint_condition(
+                path, condition, types, [find_choices(t.parameters, path) for t in about]
+            )
+    if rule.budget is not None and rule.budget.sum is not None:
+        types = [found for tool in about if (found := find_types(tool.parameters, rule.budget.sum.arg))]
+        if types and not any(each & _NUMBERS for each in types):
+            yield f"the argument {rule.budget.sum.arg!r} is no number, so nothing can be summed up"
 
 
-def _leads_somewhere(schema: object, root: Mapping[str, Any], names: Sequence[str], depth: int = 0) -> bool:
-    """Tell whether a JSON Schema allows an object member at the path, through references and unions."""
-    if not names:
-        return True
-    if not isinstance(schema, dict) or depth > _MAX_REFERENCES:
-        return False
-    members = cast("dict[str, Any]", schema)
-    reference = members.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        return _leads_somewhere(
-            root.get("$defs", {}).get(reference.removeprefix("#/$defs/")), root, names, depth + 1
-        )
-    for union in ("anyOf", "oneOf", "allOf"):
-        if any(_leads_somewhere(option, root, names, depth + 1) for option in members.get(union, ())):
-            return True
-    properties = members.get("properties", {})
-    if names[0] in properties:
-        return _leads_somewhere(properties[names[0]], root, names[1:], depth + 1)
-    free = members.get("additionalProperties", False)
-    return bool(free) and _leads_somewhere(free, root, names[1:], depth + 1)
+def _lint_condition(
+    path: str, condition: Condition, types: Sequence[frozenset[str]], choices: Sequence[list[object] | None]
+) -> Iterable[str]:
+    possible = frozenset(name for each in types for name in each)
+    anything = frozenset() in types
+    for operator, reads in _READS.items():
+        if operator in condition.model_fields_set and not anything and not possible & reads:
+            yield f"{path}: {operator} cannot be told of {', '.join(sorted(possible))}"
+    wanted = [condition.eq] if "eq" in condition.model_fields_set else list(condition.in_ or ())
+    if wanted and not anything:
+        if not any(_can_be(value, possible) for value in wanted):
+            yield f"{path}: it is never {wanted[0]!r}; its type is {', '.join(sorted(possible))}"
+        elif None not in choices:
+            known = [value for each in choices for value in each or ()]
+            if not any(value in known for value in wanted):
+                yield f"{path}: it is never {wanted[0]!r}; it is one of {', '.join(map(repr, known))}"
+    low = max((x for x in (condition.gt, condition.gte) if x is not None), default=None)
+    high = min((x for x in (condition.lt, condition.lte) if x is not None), default=None)
+    if low is not None and high is not None and (low > high or (low == high and _is_open(condition, low))):
+        yield f"{path}: no number is above {low} and below {high}"
+
+
+def _is_open(condition: Condition, bound: float) -> bool:
+    return bound in (condition.gt, condition.lt)
+
+
+def _can_be(value: object, types: frozenset[str]) -> bool:
+    name = _OF_JSON[type(value)]
+    return name in types or (name in ("integer", "number") and bool(types & {"integer", "number"}))
+
+
+def _lint_labels(rule: Rule, tools: Sequence[AnyTool]) -> Iterable[str]:
+    wanted = rule.match.run_labels
+    if wanted is None:
+        return
+    known = _labels(tools)
+    for label in wanted.all:
+        if label not in known:
+            yield f"no run ever has the label {label!r}: no tool has it{_nearest(label, known)}"
+    if wanted.any and not known & set(wanted.any):
+        yield f"no run ever has one of the labels {', '.join(wanted.any)}: no tool has them"
+    for label in wanted.none:
+        if label not in known | BUILT_IN_LABELS:
+            yield f"no tool has the label {label!r}{_nearest(label, known)}"
+    both = set(wanted.none) & set(wanted.all)
+    if both:
+        yield f"run_labels both wants and refuses {', '.join(sorted(both))}"
+
+
+def _lint_groups(rule: Rule, groups: Collection[str]) -> Iterable[str]:
+    named = [] if rule.match.user is None or rule.match.user.group is None else [rule.match.user.group]
+    if rule.approval is not None and rule.approval.approvers is not None:
+        named += rule.approval.approvers.groups
+    for group in named:
+        near = "" if group in groups else _nearest(group, groups)
+        if near:  # other groups come from the host, which is not known here
+            yield f"there is no group {group!r}{near}"

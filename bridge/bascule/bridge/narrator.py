@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
+from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.display import show, show_json
 from bascule.bridge.events import Event, EventChannel, EventName
 from bascule.bridge.ledger import CallRecord
@@ -41,6 +42,19 @@ class Narrator:
                 duration_s=record.duration_s,
             )
         )
+
+    def remind(self, approval: ApprovalRecord) -> None:
+        """Tell that an approval is about to expire."""
+        if self.channel.watched and approval.expires_at is not None:
+            left_s = max(0.0, approval.expires_at - time.time())
+            event = Event(
+                name="approval.reminder",
+                run_id=self.run_id,
+                at=time.time(),
+                seq=approval.seq,
+                text=f"{approval.id} expires in {left_s:.0f} s",
+            )
+            self.channel.publish(event)
 
     def run(self, name: EventName, *, text: str = "", duration_s: float = 0.0) -> None:
         """Tell about the run itself."""

@@ -10,16 +10,20 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from bascule.bridge.failure import LimitReached
-from bascule.bridge.journal import EventKind
+from bascule.bridge.failure import LimitReached, RunTerminated
+from bascule.bridge.history import History, call_command, cancel_command, sleep_command
+from bascule.bridge.journal import EventKind, digest_of
 from bascule.bridge.ledger import CallRecord
 from bascule.bridge.pipeline import Crossing, cross
-from bascule.bridge.verdict import RunStopped, violation
+from bascule.bridge.replay import Replay
+from bascule.bridge.result import Status
+from bascule.bridge.verdict import RunStopped, RunSuspended, violation
 from bascule.wire import Call, Delivery, Sleep, ToolFailure
 
 MAX_SEQ: Final = 2**31
@@ -37,6 +41,8 @@ MAX_BATCH_BYTES: Final = 32 << 20
 LAST_CALLS_S: Final = 60.0
 """Longest wait for effects that still run when the script has ended, so that receipts tell the truth."""
 
+_SHOWN_WAITS: Final = 5
+_encode = msgspec.json.Encoder().encode
 _log = logging.getLogger("bascule.bridge")
 
 
@@ -45,22 +51,30 @@ class Outstanding:
 
     Args:
         shared: what the calls of the run share.
+        replay: what an earlier worker recorded; until it is used up nothing is started here.
         changed: called when a completion is ready.
         stop: called with the reason when the whole run must end.
     """
 
     def __init__(
-        self, shared: Crossing, *, changed: Callable[[], None], stop: Callable[[BaseException], None]
+        self,
+        shared: Crossing,
+        *,
+        replay: Replay | None,
+        changed: Callable[[], None],
+        stop: Callable[[BaseException], None],
     ) -> None:
         self._shared = shared
+        self._replay = replay
         self._changed = changed
         self._stop = stop
-        self._calls: dict[int, tuple[CallRecord, asyncio.Task[None]]] = {}
-        self._sleeps: dict[int, asyncio.TimerHandle] = {}
+        self._calls: dict[int, tuple[CallRecord, asyncio.Task[None] | None]] = {}
+        self._unstarted: list[CallRecord] = []
+        self._sleeps: dict[int, _Sleeper] = {}
         self._ready: OrderedDict[int, tuple[Delivery, int]] = OrderedDict()
         self._awaited_calls = 0
         self._last_seq = 0
-        self._now = 0.0
+        self._now = 0.0 if replay is None else replay.history.last_now
 
     @property
     def any_ready(self) -> bool:
@@ -72,8 +86,37 @@ class Outstanding:
         """Whether a completion is ready or will come."""
         return bool(self._ready or self._sleeps or self._awaited_calls)
 
-    def issue(self, call: Call, *, final: bool) -> None:
-        """Begin a call; one that came with the finish is noted and never started, for nobody waits for it.
+    @property
+    def idle(self) -> bool:
+        """Whether everything that is not over waits for people, timers or jobs elsewhere."""
+        if self._ready or len(self._shared.parking.waits) != len(self._calls):
+            return False
+        return bool(self._calls or self._sleeps)
+
+    def sleeps_longer_than(self, seconds: float) -> bool:
+        """Return whether no timer will wake an idle run within ``seconds``."""
+        wake_at = self._wake_at()
+        return wake_at is None or wake_at - time.time() > seconds
+
+    def suspension(self) -> RunSuspended:
+        """Return what suspends an idle run: what it waits for, and when a timer wakes it."""
+        waits = self._shared.parking.waits
+        reasons = [f"call {seq} {wait.reason}" for seq, wait in waits.items() if wait.reason][:_SHOWN_WAITS]
+        if self._sleeps:
+            reasons.append("a sleep of the script")
+        return RunSuspended(
+            f"suspended: waiting for {'; '.join(reasons)}",
+            wake_at=self._wake_at(),
+            waits=tuple(wait.key for wait in waits.values() if wait.key),
+        )
+
+    def _wake_at(self) -> float | None:
+        times = [wait.wake_at for wait in self._shared.parking.waits.values() if wait.wake_at is not None]
+        times.extend(sleeper.due for sleeper in self._sleeps.values())
+        return min(times, default=None)
+
+    def issue(self, call: Call, act: int, *, final: bool) -> None:
+        """Note a call, to be begun by `start_issued`; one that came with the finish is never begun.
 
         Raises:
             RunStopped: a limit is reached, or the number is wrong.
@@ -81,17 +124,66 @@ class Outstanding:
         self._number(call.seq)
         shared = self._shared
         record = shared.ledger.open(call)
-        shared.journal.append(EventKind.CALL_ISSUED, seq=call.seq, tool=call.tool, line=call.line)
+        args = _encode(call.args)
+        args_sha256 = digest_of(args)
+        command = call_command(call.seq, call.tool, args_sha256, call.line)
+        if self._replay is not None and self._replay.take_command(act, command):
+            record.restore(self._replay.history.call(call.seq), shared.registry.get(call.tool))
+            shared.budget.result_bytes += record.result_bytes
+        else:
+            shared.journal.append(
+                EventKind.CALL_ISSUED,
+                args,
+                seq=call.seq,
+                tool=call.tool,
+                line=call.line,
+                args_sha256=args_sha256,
+                act=act,
+            )
         try:
             shared.budget.reserve_call(line=call.line)
         except LimitReached as limit:
             raise _limit(limit) from limit
         if not final:
             self._awaited_calls += 1
-            task = asyncio.create_task(self._cross(record))
-            self._calls[call.seq] = (record, task)
+            self._calls[call.seq] = (record, None)
+            self._unstarted.append(record)
 
-    def start_sleep(self, sleep: Sleep, *, final: bool) -> None:
+    def start_issued(self) -> None:
+        """Begin the calls that were noted; they are in the journal by now. After a replay, go live."""
+        replay, self._replay = self._replay, None
+        if replay is not None:
+            self._go_live(replay.history)
+        unstarted, self._unstarted = self._unstarted, []
+        for record in unstarted:
+            seq = record.call.seq
+            if self._calls.get(seq) == (record, None):
+                self._calls[seq] = (record, asyncio.create_task(self._cross(record)))
+
+    def note_replayed(self, deliveries: Sequence[Delivery]) -> None:
+        """Take note of recorded completions that are delivered again."""
+        for delivery in deliveries:
+            found = self._calls.pop(delivery.seq, None)
+            if found is not None and not found[0].cancelled:
+                self._awaited_calls -= 1
+            self._sleeps.pop(delivery.seq, None)
+
+    def _go_live(self, history: History) -> None:
+        """Deliver what was completed and never delivered, and let time run again."""
+        for seq in history.order:
+            found = self._calls.pop(seq, None)
+            if found is not None and not found[0].cancelled:
+                self._awaited_calls -= 1
+                past = history.call(seq)
+                self._complete(seq, past.value, past.failure)
+        now = time.time()
+        loop = asyncio.get_running_loop()
+        for seq, sleeper in self._sleeps.items():
+            if sleeper.timer is None:
+                left_s = min(max(sleeper.due - now, 0.0), sleeper.seconds)
+                sleeper.timer = loop.call_later(left_s, self._wake_sleeper, seq)
+
+    def start_sleep(self, sleep: Sleep, act: int, *, final: bool) -> None:
         """Begin a sleep.
 
         Raises:
@@ -100,12 +192,24 @@ class Outstanding:
         self._number(sleep.seq)
         if not 0 <= sleep.seconds <= MAX_SLEEP_S:
             raise violation("a sleep of no sensible length")
-        self._shared.journal.append(EventKind.SLEEP_ISSUED, seq=sleep.seq, seconds=sleep.seconds)
+        replay = self._replay
+        if replay is not None and replay.take_command(act, sleep_command(sleep.seq, sleep.seconds)):
+            if not final:
+                due = replay.history.sleeps.get(sleep.seq, 0.0)
+                self._sleeps[sleep.seq] = _Sleeper(due, sleep.seconds, None)
+            return
+        due = time.time() + sleep.seconds
+        self._shared.journal.append(
+            EventKind.SLEEP_ISSUED, seq=sleep.seq, seconds=sleep.seconds, due=due, act=act
+        )
         if not final:
             loop = asyncio.get_running_loop()
-            self._sleeps[sleep.seq] = loop.call_later(sleep.seconds, self._wake_sleeper, sleep.seq)
+            timer = None
+            if replay is None:
+                timer = loop.call_later(sleep.seconds, self._wake_sleeper, sleep.seq)
+            self._sleeps[sleep.seq] = _Sleeper(due, sleep.seconds, timer)
 
-    def cancel(self, seq: int) -> None:
+    def cancel(self, seq: int, act: int) -> None:
         """Stop what can be stopped: a call whose tool was started goes on, its result is dropped.
 
         Raises:
@@ -113,10 +217,11 @@ class Outstanding:
         """
         if not 0 < seq <= self._last_seq:
             raise violation(f"cancel of command {seq}, which was never issued")
-        self._shared.journal.append(EventKind.CALL_CANCELLED, seq=seq)
-        timer = self._sleeps.pop(seq, None)
-        if timer is not None:
-            timer.cancel()
+        if self._replay is None or not self._replay.take_command(act, cancel_command(seq)):
+            self._shared.journal.append(EventKind.CALL_CANCELLED, seq=seq, act=act)
+        sleeper = self._sleeps.pop(seq, None)
+        if sleeper is not None:
+            sleeper.stop()
         found = self._calls.get(seq)
         if found is None:  # its completion is under way: in the Done just answered, or in the next one
             self._ready.pop(seq, None)
@@ -127,7 +232,8 @@ class Outstanding:
             self._awaited_calls -= 1
         if not record.dispatched:
             del self._calls[seq]
-            task.cancel()
+            if task is not None:
+                task.cancel()
 
     def take_ready(self) -> tuple[Delivery, ...]:
         """Return completions in the order they became ready, as many as one Done should carry."""
@@ -141,18 +247,23 @@ class Outstanding:
                 self._ready.move_to_end(seq, last=False)
                 break
             batch.append(delivery)
-        seqs = tuple(str(delivery.seq) for delivery in batch)
-        self._shared.journal.append(EventKind.DELIVERED, seqs=seqs, now=self._now)
+        self._shared.journal.append(
+            EventKind.DELIVERED,
+            seqs=[delivery.seq for delivery in batch],
+            nows=[delivery.now for delivery in batch],
+        )
         return tuple(batch)
 
     async def end(self) -> None:
         """End what is left: undispatched calls never start, reads are dropped, effects are waited for."""
-        for timer in self._sleeps.values():
-            timer.cancel()
+        for sleeper in self._sleeps.values():
+            sleeper.stop()
         effects: set[asyncio.Task[None]] = set()
         rest: set[asyncio.Task[None]] = set()
-        for record, task in self._calls.values():
-            if record.dispatched and record.effects != "read":
+        for seq, (record, task) in self._calls.items():
+            if task is None:
+                continue
+            if record.dispatched and record.effects != "read" and seq not in self._shared.parking.waits:
                 effects.add(task)
             else:
                 rest.add(task)
@@ -208,5 +319,19 @@ class Outstanding:
         self._changed()
 
 
+@dataclass(slots=True)
+class _Sleeper:
+    """One sleep: when it is due (seconds since the epoch), and its timer once the run is live."""
+
+    due: float
+    seconds: float
+    timer: asyncio.TimerHandle | None
+
+    def stop(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+
 def _limit(limit: LimitReached) -> RunStopped:
-    return RunStopped("limit", limit.kind, limit.message, line=limit.line)
+    status: Status = "cancelled" if isinstance(limit, RunTerminated) else "limit"
+    return RunStopped(status, limit.kind, limit.message, line=limit.line)

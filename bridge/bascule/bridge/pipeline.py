@@ -6,23 +6,42 @@ It trusts the registry, the policy and the approver, which are the operator's. I
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+import msgspec
+
+from bascule.bridge.auditing import audit_call
 from bascule.bridge.budget import Budget
-from bascule.bridge.dispatch import call_tool, make_deliverable
+from bascule.bridge.dispatch import call_tool, check_business, make_deliverable
 from bascule.bridge.events import EventName
-from bascule.bridge.failure import CallFailed
+from bascule.bridge.execution import (
+    GivenValue,
+    Recovery,
+    context_of,
+    executed_arguments,
+    start_facts,
+    waiting_turn,
+)
+from bascule.bridge.failure import CallFailed, secret_in_arguments, withheld
 from bascule.bridge.finding import find_tool, validate_arguments
 from bascule.bridge.gate import Gate
+from bascule.bridge.history import CallHistory
 from bascule.bridge.journal import EventKind, Journal
 from bascule.bridge.lanes import Lanes, Turn
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.limits import Limits
 from bascule.bridge.narrator import Narrator
-from bascule.bridge.receipt import CallError
+from bascule.bridge.parking import Parking
+from bascule.bridge.policy import Verdict
+from bascule.bridge.receipt import CallError, CallState
+from bascule.bridge.redaction import Redactor
+from bascule.bridge.rehearsal import NOTHING, WantedEffects
+from bascule.bridge.store import Store
+from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
-from bascule.tools import Arguments, Registry
+from bascule.tools import AnyTool, Arguments, Registry
 from bascule.wire import ToolFailure
 
 
@@ -40,6 +59,15 @@ class Crossing:
     workers: Workers
     journal: Journal
     narrator: Narrator
+    parking: Parking
+    recovery: Recovery
+    store: Store
+    redactor: Redactor
+    throttle: Throttle
+    rehearsal: WantedEffects | None = None
+
+
+_END_EVENTS: Final[Mapping[CallState, EventName]] = {"denied": "call.denied", "withheld": "call.withheld"}
 
 
 async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
@@ -52,44 +80,75 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
     """
     call = record.call
     turn: Turn | None = None
-    arguments: Arguments | None = None
+    held_bytes = 0
     try:
         tool = find_tool(shared.registry, call)
         record.effects = tool.effects
+        if shared.redactor.holds_secret(call.args):
+            raise secret_in_arguments()
         arguments = validate_arguments(tool, call)
         record.arguments = arguments.canonical
         record.keep_bytes()
         shared.budget.hold_arguments(len(arguments.canonical), line=call.line)
-        verdict = shared.gate.decide(tool, record, arguments)
+        held_bytes = len(arguments.canonical)
         turn = shared.lanes.take_turn(tool)
         if tool.effects == "once":
             record.duplicate = not _is_first(record, shared.ledger)
-        if verdict.effect == "ask":
-            await shared.gate.obtain_approval(tool, record, arguments, verdict)
-        async with turn:
-            shared.journal.append(EventKind.DISPATCHED, seq=call.seq)
-            if tool.effects != "read":
-                await shared.journal.commit()
-            shared.narrator.call("call.started", record)
-            value = await call_tool(tool, arguments, record, workers=shared.workers, run_id=shared.run_id)
-        record.state = "done"
-        result = make_deliverable(tool, value, record, budget=shared.budget, run_id=shared.run_id)
+        verdict: Verdict | None = None
+        result: bytes | None = None
+        if record.past is None or not record.past.dispatches:
+            with shared.gate.asking.preparing():
+                await _check(tool, arguments, record, shared)
+                verdict = shared.gate.decide(tool, record, arguments)
+            if shared.rehearsal is not None and shared.rehearsal.withholds(tool, record, verdict):
+                if tool.returns != NOTHING:
+                    raise withheld(tool, call.line)
+                verdict, result, record.state = None, b"null", "withheld"
+        else:  # it was let through and started by an earlier worker
+            arguments = executed_arguments(tool, record.past, arguments)
+            async with turn:
+                value = await _settle(tool, arguments, record, record.past, shared)
+                result = _deliverable(tool, value, record, shared)
+        while verdict is not None and result is None:
+            clearance = await shared.gate.clear(tool, record, arguments, verdict)
+            arguments, result = clearance.arguments, clearance.response
+            if result is not None:
+                record.state = "answered"
+                shared.budget.reserve_result(len(result), tool, line=call.line)
+                break
+            with waiting_turn(turn, call.seq, shared.parking):
+                await turn.__aenter__()
+            try:
+                await shared.throttle.admit(tool)
+                record.dispatched = True  # from here on a cancel of the script comes too late
+                facts = start_facts(tool, arguments, record, run_id=shared.run_id)
+                verdict = await shared.gate.dispatch(tool, record, clearance, **facts)
+                if verdict is None:
+                    value = await _call(tool, arguments, record, shared)
+                    result = _deliverable(tool, value, record, shared)
+                else:
+                    record.dispatched = False
+            finally:
+                await turn.__aexit__()
+        assert result is not None
+        shared.gate.evidence.remember(call.seq, tool.name, result)
         record.result_bytes = len(result)
-        _complete(record, shared, "call.completed")
+        _complete(record, shared, "call.completed", result)
         if tool.effects != "read":
             await shared.journal.commit()
         return result
     except CallFailed as failed:
         record.keep_bytes()
+        failure = shared.redactor.failure(failed.failure)
         record.state = failed.state
-        record.error = CallError(kind=failed.failure.kind, message=failed.failure.message)
-        _complete(record, shared, "call.denied" if failed.state == "denied" else "call.failed")
+        record.error = CallError(kind=failure.kind, message=failure.message)
+        name: EventName = _END_EVENTS.get(failed.state, "call.failed")
+        _complete(record, shared, name, failure=failure)
         if record.dispatched and record.effects != "read":
             await shared.journal.commit()
-        return failed.failure
+        return failure
     finally:
-        if arguments is not None:
-            shared.budget.release_arguments(len(arguments.canonical))
+        shared.budget.release_arguments(held_bytes)
         if turn is not None:
             turn.leave()
 
@@ -103,13 +162,72 @@ def _is_first(record: CallRecord, ledger: Ledger) -> bool:
     return True
 
 
-def _complete(record: CallRecord, shared: Crossing, name: EventName) -> None:
+async def _check(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> None:
+    if tool.check is not None:
+        context = context_of(tool, arguments, record, run_id=shared.run_id)
+        await check_business(tool, arguments, context, workers=shared.workers, run_id=shared.run_id)
+
+
+async def _call(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> object:
+    """Call the tool that was just dispatched; wait for its job if it hands over to one elsewhere."""
+    shared.narrator.call("call.started", record)
+    context = context_of(tool, arguments, record, run_id=shared.run_id)
+    value = await call_tool(
+        tool,
+        arguments,
+        record,
+        workers=shared.workers,
+        run_id=shared.run_id,
+        context=context,
+        throttle=shared.throttle,
+    )
+    return await shared.recovery.finish_job(tool, record, value)
+
+
+async def _settle(
+    tool: AnyTool, arguments: Arguments, record: CallRecord, past: CallHistory, shared: Crossing
+) -> object:
+    """Return the result of a call that an earlier worker started and did not see end."""
+
+    async def again() -> object:
+        facts = start_facts(tool, arguments, record, run_id=shared.run_id)
+        shared.journal.append(EventKind.DISPATCHED, seq=record.call.seq, **facts)
+        if tool.effects != "read":
+            await shared.journal.commit()
+        return await _call(tool, arguments, record, shared)
+
+    return await shared.recovery.settle(tool, arguments, record, past, again)
+
+
+def _deliverable(tool: AnyTool, value: object, record: CallRecord, shared: Crossing) -> bytes:
+    record.state = "done"
+    if isinstance(value, GivenValue):
+        shared.budget.reserve_result(len(value.value), tool, line=record.call.line)
+        return shared.redactor.json(value.value)
+    result = make_deliverable(tool, value, record, budget=shared.budget, run_id=shared.run_id)
+    return shared.redactor.json(result)
+
+
+def _complete(
+    record: CallRecord,
+    shared: Crossing,
+    name: EventName,
+    value: bytes | None = None,
+    failure: ToolFailure | None = None,
+) -> None:
     shared.journal.append(
         EventKind.COMPLETED,
+        value,
         seq=record.call.seq,
         state=record.state,
+        effects=record.effects,
         result_bytes=record.result_bytes,
-        error=None if record.error is None else record.error.kind,
-        ended_at=time.time(),
+        failure=None if failure is None else msgspec.to_builtins(failure),
+        duration_s=record.duration_s,
+        approved_by=record.approved_by,
+        edited_by=record.edited_by,
+        answered_by=record.answered_by,
+        duplicate=record.duplicate,
     )
+    audit_call(record, shared.journal, shared.store)
     shared.narrator.call(name, record)

@@ -1,38 +1,53 @@
 """Policy: for each call allow, ask or deny, from rules and from the declared effects of the tool.
 
-All rules are evaluated and the strictest matching one wins: deny over ask over allow. Where none matches, a
-``read`` tool is allowed and every other one asks. Rules are the operator's, effects those of the registry;
-names and arguments come from an untrusted script.
+All rules of all layers are evaluated and the strictest matching one wins: deny over ask over allow. Where
+none matches, a ``read`` tool is allowed and every other one asks. Rules are the operator's, effects those
+of the registry; names and arguments come from an untrusted script.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from bascule.bridge.conditions import find_argument, glob_matches, holds
 from bascule.bridge.errors import PolicyError
 from bascule.bridge.lint import lint_rules
+from bascule.bridge.matching import Facts, User, explain_rule, is_about, rule_matches
+from bascule.bridge.requirement import Requirement, combine
 from bascule.bridge.result import JsonValue
-from bascule.bridge.rules import Effect, Rule, RuleFile
+from bascule.bridge.rules import ApprovalSection, Effect, Layer, Rule, RuleFile
+from bascule.bridge.spending import Charge, ReadCounter, find_exhausted, list_charges
 from bascule.tools import AnyTool
 
 _STRICTNESS: Final[Mapping[Effect, int]] = {"allow": 0, "ask": 1, "deny": 2}
 MAX_FILE_BYTES: Final = 1 << 20
 """Largest policy file that is read."""
 
+_NOBODY: Final = Facts()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What policy says about one call, and which rules say so (``default:read`` when none does)."""
+    """What policy says about one call.
+
+    Attributes:
+        rules: names of the rules that say so (``default:read``, ``default:effect`` when none does).
+        requirement: what an approval needs; only with effect ``ask``.
+        charges: what the call charges to the budgets of matching rules when its tool is started.
+        exhausted: those that do not fit any more; they led to this verdict.
+    """
 
     effect: Effect
     rules: tuple[str, ...]
+    requirement: Requirement | None = None
+    charges: tuple[Charge, ...] = ()
+    exhausted: tuple[Charge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +60,35 @@ class Explanation:
     why: str
 
 
-class Policy:
-    """An immutable set of rules."""
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A rule under the name it has among the rules of all layers."""
 
-    def __init__(self, rules: Sequence[Rule] = (), *, where: str = "the policy") -> None:
-        self._rules = tuple(rules)
+    name: str
+    rule: Rule
+
+
+class Policy:
+    """An immutable set of rules.
+
+    Args:
+        layer: who wrote them; rules of a layer are named ``layer/id``.
+        groups: members of groups, by group.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Rule] = (),
+        *,
+        layer: Layer | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        where: str = "the policy",
+    ) -> None:
+        prefix = "" if layer is None else f"{layer}/"
+        self._rules = tuple(_Named(f"{prefix}{rule.id}", rule) for rule in rules)
+        self._groups = {group: frozenset(members) for group, members in (groups or {}).items()}
         self._where = where
-        self._for_tool: dict[str, tuple[Rule, ...]] = {}
+        self._for_tool: dict[tuple[str, frozenset[str]], tuple[_Named, ...]] = {}
 
     @classmethod
     def default(cls) -> Policy:
@@ -59,17 +96,21 @@ class Policy:
         return cls()
 
     @classmethod
-    def load(cls, path: str | Path) -> Policy:
-        """Read a YAML rule file.
+    def load(cls, *paths: str | Path) -> Policy:
+        """Read YAML rule files, the layers of one policy.
 
         Raises:
-            PolicyError: the file cannot be read or breaks the grammar; every finding is listed.
+            PolicyError: a file cannot be read or breaks the grammar; every finding is listed.
         """
-        try:
-            data = Path(path).read_bytes()
-        except OSError as error:
-            raise PolicyError(str(path), [error.strerror or "cannot be read"]) from error
-        return cls.parse(data, where=str(path))
+        layers: list[Policy] = []
+        for path in paths:
+            try:
+                with open(path, "rb") as file:
+                    data = file.read(MAX_FILE_BYTES + 1)
+            except OSError as error:
+                raise PolicyError(str(path), [error.strerror or "cannot be read"]) from error
+            layers.append(cls.parse(data, where=str(path)))
+        return layers[0] if len(layers) == 1 else cls.layered(*layers)
 
     @classmethod
     def parse(cls, text: bytes | str, *, where: str = "the policy") -> Policy:
@@ -78,86 +119,133 @@ class Policy:
         Raises:
             PolicyError: as `load`.
         """
-        import yaml  # only those who have a rule file pay for the import
+        from bascule.bridge.rule_text import read_yaml  # only those who have a rule file pay for the import
 
         if len(text) > MAX_FILE_BYTES:
             raise PolicyError(where, [f"it is larger than {MAX_FILE_BYTES} bytes"])
         try:
-            data: object = yaml.safe_load(text)
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            raise PolicyError(where, [f"not valid YAML: {error}"]) from error
-        try:
-            file = RuleFile.model_validate(data)
+            file = RuleFile.model_validate(read_yaml(text))
         except ValidationError as error:
             raise PolicyError(where, [_describe(problem) for problem in error.errors()]) from error
-        return cls(file.rules, where=where)
+        except ValueError as error:
+            raise PolicyError(where, [f"not valid YAML: {error}"]) from error
+        return cls(file.rules, layer=file.layer, groups=file.groups, where=where)
+
+    @classmethod
+    def layered(cls, *policies: Policy) -> Policy:
+        """Put layers together; all their rules are evaluated and their order never matters.
+
+        Raises:
+            PolicyError: two rules have the same name, or a group is defined twice.
+        """
+        whole = cls(where=", ".join(policy._where for policy in policies))
+        rules = [named for policy in policies for named in policy._rules]
+        names = [named.name for named in rules]
+        problems = [
+            f"two rules have the name {name!r}" for name in sorted(set(names)) if names.count(name) > 1
+        ]
+        for policy in policies:
+            twice = sorted(whole._groups.keys() & policy._groups.keys())
+            problems += [f"group {group!r} is defined in two layers" for group in twice]
+            whole._groups |= policy._groups
+        if problems:
+            raise PolicyError(whole._where, problems)
+        whole._rules = tuple(rules)
+        return whole
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        return self._rules
+        return tuple(named.rule for named in self._rules)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 in hex of all rules and groups, whatever their order."""
+        rules = sorted(f"{named.name} {named.rule.model_dump_json()}" for named in self._rules)
+        groups = sorted(f"{group} {sorted(members)}" for group, members in self._groups.items())
+        return hashlib.sha256("\n".join([*rules, *groups]).encode()).hexdigest()
 
     def check(self, tools: Iterable[AnyTool]) -> None:
         """Refuse rules that can never match these tools.
 
         Raises:
-            PolicyError: unknown tool, unknown argument path, or an allow that a deny always beats.
+            PolicyError: unknown tool, label or argument, conditions that contradict each other or the types
+                of the tool, an allow that a deny always beats, or a misspelt group.
         """
-        problems = lint_rules(self._rules, tuple(tools))
+        problems = lint_rules(
+            [(named.name, named.rule) for named in self._rules], tuple(tools), self._groups.keys()
+        )
         if problems:
             raise PolicyError(self._where, problems)
 
-    def decide(self, tool: AnyTool, arguments: Mapping[str, JsonValue]) -> Verdict:
-        """Decide about a call of ``tool`` with these arguments, decoded from their canonical form."""
-        candidates = self._for_tool.get(tool.name)
-        if candidates is None:
-            candidates = tuple(rule for rule in self._rules if glob_matches(rule.match.tool, tool.name))
-            self._for_tool[tool.name] = candidates
-        if not candidates:
-            return _DEFAULT_READ if tool.effects == "read" else _DEFAULT_EFFECT
-        matching = [rule for rule in candidates if _matches(rule, arguments)]
+    def identify(self, user: User | None) -> User | None:
+        """Return somebody with the groups this policy puts them into."""
+        if user is None:
+            return None
+        own = {group for group, members in self._groups.items() if user.name in members}
+        return replace(user, groups=user.groups | own)
+
+    def decide(
+        self, tool: AnyTool, arguments: Mapping[str, JsonValue], facts: Facts = _NOBODY, *,
+        read: ReadCounter | None = None,
+    ) -> Verdict:  # fmt: skip
+        """Decide about a call of ``tool`` with these arguments, decoded from their canonical form.
+
+        Args:
+            read: how much of a budget is used; without it nothing is exhausted.
+        """
+        candidates = self._candidates(tool)
+        matching = [named for named in candidates if rule_matches(named.rule, arguments, facts)]
         if not matching:
             return _DEFAULT_READ if tool.effects == "read" else _DEFAULT_EFFECT
-        effect = max(matching, key=lambda rule: _STRICTNESS[rule.effect]).effect
-        return Verdict(effect=effect, rules=tuple(rule.id for rule in matching if rule.effect == effect))
+        charges = tuple(
+            charge
+            for named in matching
+            if named.rule.budget is not None
+            for charge in list_charges(named.name, named.rule.budget, tool.name, arguments, facts)
+        )
+        exhausted = find_exhausted(charges, read) if read is not None and charges else ()
+        effects: list[tuple[str, Effect, ApprovalSection | None]] = [
+            (named.name, named.rule.effect, named.rule.approval) for named in matching
+        ]
+        for charge in exhausted:
+            effects.append((f"{charge.rule}#budget", charge.on_exhausted, None))
+        effect: Effect = max((each[1] for each in effects), key=lambda own: _STRICTNESS[own])
+        deciding = {name: section for name, own, section in effects if own == effect}
+        return Verdict(
+            effect=effect,
+            rules=tuple(deciding),
+            requirement=combine(tuple(deciding.items())) if effect == "ask" else None,
+            charges=charges,
+            exhausted=exhausted,
+        )
 
-    def explain(self, tool: AnyTool, arguments: Mapping[str, JsonValue]) -> tuple[Explanation, ...]:
+    def explain(
+        self, tool: AnyTool, arguments: Mapping[str, JsonValue], facts: Facts = _NOBODY
+    ) -> tuple[Explanation, ...]:
         """Hold every rule, and last the default, against one call."""
         found = [
-            Explanation(rule=rule.id, effect=rule.effect, matches=matches, why=why)
-            for rule in self._rules
-            for matches, why in [_explain_rule(rule, tool, arguments)]
+            Explanation(rule=named.name, effect=named.rule.effect, matches=matches, why=why)
+            for named in self._rules
+            for matches, why in [explain_rule(named.rule, tool, arguments, facts)]
         ]
         verdict = _DEFAULT_READ if tool.effects == "read" else _DEFAULT_EFFECT
         applies = not any(explanation.matches for explanation in found)
         why = f"the tool's effects are {tool.effects!r}" if applies else "a rule matches"
         return (*found, Explanation(rule=verdict.rules[0], effect=verdict.effect, matches=applies, why=why))
 
+    def _candidates(self, tool: AnyTool) -> tuple[_Named, ...]:
+        key = (tool.name, tool.labels)
+        candidates = self._for_tool.get(key)
+        if candidates is None:
+            candidates = tuple(named for named in self._rules if is_about(named.rule, tool))
+            self._for_tool[key] = candidates
+        return candidates
+
 
 _DEFAULT_READ: Final = Verdict(effect="allow", rules=("default:read",))
-_DEFAULT_EFFECT: Final = Verdict(effect="ask", rules=("default:effect",))
-
-
-def _matches(rule: Rule, arguments: Mapping[str, JsonValue]) -> bool:
-    answers = [
-        holds(condition, find_argument(arguments, path)) for path, condition in rule.match.args.items()
-    ]
-    if False in answers:
-        return False
-    return None not in answers or rule.effect != "allow"
-
-
-def _explain_rule(rule: Rule, tool: AnyTool, arguments: Mapping[str, JsonValue]) -> tuple[bool, str]:
-    if not glob_matches(rule.match.tool, tool.name):
-        return False, f"it is about {rule.match.tool}"
-    reasons: list[str] = []
-    for path, condition in rule.match.args.items():
-        answer = holds(condition, find_argument(arguments, path))
-        said = {True: "holds", False: "does not hold", None: "cannot be told: missing or of another type"}[
-            answer
-        ]
-        wanted = condition.model_dump(include=condition.model_fields_set, by_alias=True)
-        reasons.append(f"{path} {wanted}: {said}")
-    return _matches(rule, arguments), "; ".join(reasons) or "it has no conditions"
+_DEFAULT_EFFECT: Final = Verdict(
+    effect="ask", rules=("default:effect",), requirement=combine((("default:effect", None),))
+)
 
 
 def _describe(problem: ErrorDetails) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-CallState = Literal["not_started", "denied", "running", "done", "failed", "unknown"]
+CallState = Literal["not_started", "denied", "running", "done", "failed", "unknown", "answered"]
 """``not_started``: refused by a check, or overtaken by the end; no tool ran. ``denied``: by policy or
 a person; no tool ran. ``running``: the tool was running when the run ended. ``done``: the tool returned.
-``failed``: the tool raised. ``unknown``: it was started and nobody knows whether it happened."""
+``failed``: the tool raised. ``unknown``: it was started and nobody knows whether it happened. ``answered``:
+a person gave the result in the tool's place; no tool ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,8 @@ class Receipt:
         result_bytes: size of the JSON result; it stayed in the script's variables.
         error: set when the script got no value; may be set with ``done`` when the result could not be used.
         approved_by: who or what approved, when a person or approver was asked.
+        edited_by: who changed the arguments before the call ran; ``arguments`` are those that ran.
+        answered_by: who gave the result in the tool's place.
         duplicate: the same call of a ``once`` tool with the same arguments had run before in this run.
         cancelled: the script stopped waiting before the call was over.
     """
@@ -52,5 +55,7 @@ class Receipt:
     result_bytes: int = 0
     error: CallError | None = None
     approved_by: str | None = None
+    edited_by: str | None = None
+    answered_by: str | None = None
     duplicate: bool = False
     cancelled: bool = False

@@ -182,6 +182,8 @@ def _receipt_json(call: Receipt) -> dict[str, object]:
         "result_bytes": call.result_bytes,
         "error": call.error,
         "approved_by": call.approved_by,
+        "edited_by": call.edited_by,
+        "answered_by": call.answered_by,
         "duplicate": call.duplicate,
         "cancelled": call.cancelled,
     }

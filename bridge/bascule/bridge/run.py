@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from bascule.bridge.clock import RunClock
@@ -16,6 +17,7 @@ from bascule.bridge.inbox import Inbox
 from bascule.bridge.journal import EventKind
 from bascule.bridge.outstanding import Outstanding
 from bascule.bridge.pipeline import Crossing
+from bascule.bridge.replay import Replay
 from bascule.bridge.verdict import RunStopped, violation
 from bascule.sandbox import Sandbox, SandboxClosed
 from bascule.wire import (
@@ -34,6 +36,9 @@ from bascule.wire import (
 from bascule.wire.codec import MAX_HOST_FRAME_BYTES
 from bascule.wire.frames import GuestFrame
 
+WORTH_SUSPENDING_S: Final = 1.0
+"""A sandbox is held when it will be needed again sooner than this, which a new one would take to start."""
+
 EXIT_S: Final = 3.0
 """Longest wait for the guest's stream to end after its finish."""
 
@@ -47,12 +52,18 @@ MAX_COMMANDS: Final = 250_000
 class Conversation:
     """Speaks with one guest."""
 
-    def __init__(self, sandbox: Sandbox, shared: Crossing, clock: RunClock) -> None:
+    def __init__(
+        self, sandbox: Sandbox, inbox: Inbox, shared: Crossing, clock: RunClock, replay: Replay | None = None
+    ) -> None:
         self._sandbox = sandbox
         self._shared = shared
         self._clock = clock
-        self._inbox = Inbox(sandbox)
-        self._outstanding = Outstanding(shared, changed=self._inbox.wake, stop=self._inbox.stop_with)
+        self._inbox = inbox
+        self._replay = replay
+        self._outstanding = Outstanding(
+            shared, replay=replay, changed=self._inbox.wake, stop=self._inbox.stop_with
+        )
+        self._act = 0
         self._output: list[str] = []
         self._output_bytes = 0
         self._received_bytes = 0
@@ -72,17 +83,6 @@ class Conversation:
         """Have deadlines computed anew."""
         self._inbox.wake()
 
-    async def hello(self, timeout_s: float) -> GuestFrame | None:
-        """Return the guest's first frame, or None when it did not come in time.
-
-        Raises:
-            SandboxClosed, FrameError: there is no guest to talk to.
-        """
-        if not self._inbox.has_news:
-            await self._inbox.wait(timeout_s)
-        payload = self._inbox.take_frame()
-        return None if payload is None else decode_guest_frame(payload)
-
     async def converse(self, start: Start) -> Finish:
         """Have the script run; return the guest's finish.
 
@@ -92,12 +92,13 @@ class Conversation:
             FrameError: the guest sent what is no frame.
         """
         expected = 1
+        self._act = 0
         self._clock.guest_runs()
         await self._send(start)
         while True:
             frame = await self._next_frame()
             if isinstance(frame, Finish):
-                await self._take_finish(frame, expected)
+                await self._take_finish(frame, expected, exits=not start.session)
                 return frame
             if not isinstance(frame, Act):
                 raise violation("a second hello")
@@ -107,17 +108,24 @@ class Conversation:
             self._clock.guest_waits()
             if len(frame.activations) != expected:
                 raise violation(f"{len(frame.activations)} activations for {expected} deliveries")
-            for activation in frame.activations:
-                self._take_commands(activation)
-            deliveries = await self._next_deliveries()
+            self._take_activations(frame.activations)
+            deliveries = None if self._replay is None else self._replay.next_batch()
+            if deliveries is None:
+                self._replay = None
+                await self._shared.journal.flush()
+                self._outstanding.start_issued()
+                deliveries = await self._next_deliveries()
+                await self._shared.journal.flush()
+            else:
+                self._outstanding.note_replayed(deliveries)
+            self._act += expected
             expected = len(deliveries)
             self._clock.guest_runs()
             await self._send(Done(deliveries=deliveries))
 
     async def end(self) -> None:
-        """End the calls that are left, and stop listening."""
+        """End the calls that are left."""
         await self._outstanding.end()
-        await self._inbox.close()
 
     async def _send(self, frame: Start | Done) -> None:
         """Send one frame; a guest that does not read it runs out of time like one that does not answer."""
@@ -139,7 +147,12 @@ class Conversation:
         return decode_guest_frame(payload)
 
     async def _next_deliveries(self) -> tuple[Delivery, ...]:
-        """Wait for completions and return those that are ready, in the order they became so."""
+        """Wait for completions and return those that are ready, in the order they became so.
+
+        Raises:
+            RunSuspended: for longer than it is worth to hold the sandbox, only people and timers are awaited.
+        """
+        idle_since: float | None = None
         while True:
             if self._inbox.has_news and self._inbox.take_frame() is not None:
                 raise violation("a frame while blocked")
@@ -147,15 +160,28 @@ class Conversation:
                 break
             if not self._outstanding.any_awaited:
                 raise violation("blocked although nothing is outstanding")
-            await self._wait()
+            if not self._outstanding.idle:
+                idle_since = None
+                await self._wait()
+                continue
+            idle_since = time.monotonic() if idle_since is None else idle_since
+            left_s = self._shared.limits.hold_warm_s - (time.monotonic() - idle_since)
+            if left_s <= 0 and self._outstanding.sleeps_longer_than(WORTH_SUSPENDING_S):
+                raise self._outstanding.suspension()
+            await self._wait(left_s if left_s > 0 else None)
         return self._outstanding.take_ready()
 
-    async def _take_finish(self, frame: Finish, expected: int) -> None:
+    async def _take_finish(self, frame: Finish, expected: int, *, exits: bool) -> None:
         self._clock.guest_waits()
         if len(frame.activations) > expected:
             raise violation(f"{len(frame.activations)} activations for {expected} deliveries")
-        for activation in frame.activations:
-            self._take_commands(activation, final=True)
+        self._take_activations(frame.activations, final=True)
+        if self._replay is not None and frame.status != "limit":
+            self._replay.end(self._act + len(frame.activations) - 1)
+        if not exits:
+            if self._inbox.has_news and self._inbox.take_frame() is not None:
+                raise violation("a frame after finish")
+            return
         until = time.monotonic() + EXIT_S
         while (left := until - time.monotonic()) > 0:
             try:
@@ -169,21 +195,29 @@ class Conversation:
         commands = frame.activations[0].commands if len(frame.activations) == 1 else ()
         if not commands or not all(isinstance(each, Output) and each.text for each in commands):
             raise violation("an unblocked act must hand over output and nothing else")
-        self._take_commands(frame.activations[0])
+        self._take_commands(frame.activations[0], self._act, whole=False)
 
-    def _take_commands(self, activation: Activation, *, final: bool = False) -> None:
+    def _take_activations(self, activations: Sequence[Activation], *, final: bool = False) -> None:
+        for number, activation in enumerate(activations, self._act):
+            self._take_commands(activation, number, final=final)
+            if self._replay is not None:
+                self._replay.end_act(number)
+
+    def _take_commands(
+        self, activation: Activation, act: int, *, final: bool = False, whole: bool = True
+    ) -> None:
         for command in activation.commands:
             if not isinstance(command, Call):
                 self._count_command()
             match command:
                 case Output(text=text):
-                    self._take_output(text)
+                    self._take_output(text, act, whole=whole)
                 case Cancel(seq=seq):
-                    self._outstanding.cancel(seq)
+                    self._outstanding.cancel(seq, act)
                 case Call():
-                    self._outstanding.issue(command, final=final)
+                    self._outstanding.issue(command, act, final=final)
                 case _:
-                    self._outstanding.start_sleep(command, final=final)
+                    self._outstanding.start_sleep(command, act, final=final)
 
     def _count_command(self) -> None:
         self._commands += 1
@@ -194,7 +228,7 @@ class Conversation:
                 f"stopped: the script slept, cancelled and printed more than {MAX_COMMANDS} times",
             )
 
-    def _take_output(self, text: str) -> None:
+    def _take_output(self, text: str, act: int, *, whole: bool) -> None:
         limit = self._shared.limits.output_bytes
         encoded = text.encode()
         room = limit - self._output_bytes
@@ -204,17 +238,24 @@ class Conversation:
             raise RunStopped("limit", "output_limit", f"stopped: the script printed more than {limit} bytes")
         self._output.append(text)
         self._output_bytes += len(encoded)
-        self._shared.journal.append(EventKind.OUTPUT, text=text)
-        self._shared.narrator.run("run.output", text=text)
+        if self._replay is not None:
+            encoded = self._replay.take_text(act, encoded)
+            text = encoded.decode("utf-8", "replace")
+        if encoded:
+            self._shared.journal.append(EventKind.OUTPUT, encoded, act=act, whole=whole)
+            self._shared.narrator.run("run.output", text=text)
 
-    async def _wait(self) -> None:
-        """Wait for anything to happen.
+    async def _wait(self, timeout_s: float | None = None) -> None:
+        """Wait for anything to happen, or for ``timeout_s``.
 
         Raises:
             RunStopped: a limit of the run is reached.
         """
         if self._inbox.stop is None:
-            await self._inbox.wait(self._clock.remaining_s())
+            left_s = self._clock.remaining_s()
+            if left_s is None or (timeout_s is not None and timeout_s < left_s):
+                left_s = timeout_s
+            await self._inbox.wait(left_s)
         if self._inbox.stop is not None:
             raise self._inbox.stop
         expired = self._clock.expired()

@@ -128,5 +128,13 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         unit="calls",
         help="Depth of nested function calls in the script.",
     ),
+    Setting(
+        name="hold_warm_s",
+        default=30.0,
+        minimum=0.0,
+        maximum=86_400.0,
+        unit="s",
+        help="A run that waits this long for people or timers only gives its sandbox back.",
+    ),
 )
 """All settings of a run, in the order they are documented."""

@@ -44,6 +44,20 @@ class RunStopped(Exception):
         self.line = line
 
 
+class RunSuspended(RunStopped):
+    """Raised inside a run that only waits for people and timers: its sandbox goes, the run stays.
+
+    Attributes:
+        wake_at: when a timer wakes it, seconds since the epoch.
+        waits: what else does, as in `RunRecord.waits`.
+    """
+
+    def __init__(self, message: str, *, wake_at: float | None, waits: tuple[str, ...]) -> None:
+        super().__init__("suspended", "suspended", message)
+        self.wake_at = wake_at
+        self.waits = waits
+
+
 def violation(what: str) -> RunStopped:
     """Return what ends the run of a guest that broke the protocol."""
     return RunStopped("failed", "protocol_violation", f"the guest broke the protocol: {what}")

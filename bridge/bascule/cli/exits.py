@@ -69,6 +69,7 @@ def exit_for_result(result: Result) -> Exit:
 def exit_for_error(error: BasculeError) -> Exit:
     """Return the status for an error that is not the script's."""
     from bascule.bridge import LimitsError, PolicyError
+    from bascule.bridge.errors import DecisionRefused, ResumeError, RunBusy, RunNotFound, StoreError
     from bascule.sandbox import SandboxError
     from bascule.tools import ToolDefinitionError, ToolLoadError
 
@@ -76,6 +77,12 @@ def exit_for_error(error: BasculeError) -> Exit:
         return Exit.UNAVAILABLE
     if isinstance(error, PolicyError | ToolDefinitionError | ToolLoadError):
         return Exit.CONFIGURATION
+    if isinstance(error, DecisionRefused):
+        return Exit.FAILED
+    if isinstance(error, RunNotFound | RunBusy | ResumeError):
+        return Exit.FAILED if error.code != "recording_invalid" else Exit.NO_INPUT
+    if isinstance(error, StoreError):
+        return Exit.UNAVAILABLE
     if isinstance(error, LimitsError):
         return Exit.USAGE
     return Exit.INTERNAL

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from bascule.cli import doctor, image, run, tools
+from bascule.cli import approvals, audit, doctor, image, policy, run, runs, tools
 from bascule.cli.exits import describe_exits, exit_for_error
 
 app: Final = typer.Typer(
@@ -20,6 +20,10 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
 )
 run.register(app)
+app.add_typer(runs.app, name="runs")
+app.add_typer(approvals.app, name="approvals")
+app.add_typer(audit.app, name="audit")
+app.add_typer(policy.app, name="policy")
 app.add_typer(tools.app, name="tools")
 app.add_typer(image.app, name="image")
 app.command("doctor")(doctor.doctor)

@@ -14,9 +14,9 @@ from bascule.bridge.settings import SETTINGS
 from bascule.cli.exits import Exit, describe_exits, exit_for_result
 
 if TYPE_CHECKING:
-    from bascule.bridge import Approver, Executor, Result
+    from bascule.bridge import Approver, Executor, Result, Store
 
-Approve = Literal["terminal", "deny", "all"]
+Approve = Literal["terminal", "console", "deny", "all"]
 Isolation = Literal["container", "oci", "process"]
 
 MAX_SCRIPT_BYTES: Final = 1 << 20
@@ -27,13 +27,28 @@ _Tools = Annotated[
     list[str],
     typer.Option("--tools", metavar="SPEC", help="module:attr, module, file.py or file.py:attr. Repeatable."),
 ]
-_Policy = Annotated[Path | None, typer.Option("--policy", help="YAML rule file.", dir_okay=False)]
+_Policy = Annotated[
+    Optional[list[Path]],  # noqa: UP045  # read by typer at run time
+    typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
+]
+_User = Annotated[Optional[str], typer.Option("--user", help="For whom the run is. Default: who runs this.")]  # noqa: UP045
 _Approve = Annotated[Approve, typer.Option("--approve", help="Who decides where policy asks.")]
 _Isolation = Annotated[
     Isolation,
     typer.Option("--isolation", help="oci: runc or crun without an engine. process is weaker; it says how."),
 ]
 _Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides random and uuid4 in the script.")]
+_StoreFile = Annotated[
+    Optional[Path],  # noqa: UP045  # as above
+    typer.Option(
+        "--store", envvar="BASCULE_STORE", help="File that keeps runs; made when missing.", dir_okay=False
+    ),
+]
+_Record = Annotated[
+    Optional[Path],  # noqa: UP045  # as above
+    typer.Option("--record", help="Write a recording, for `bascule runs replay`.", dir_okay=False),
+]
+_Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for people, or leave the run suspended.")]
 _DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
 _Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
@@ -50,10 +65,14 @@ def run(
     script: str,
     *,
     tools: list[str],
-    policy: Path | None = None,
+    policy: list[Path] | None = None,
+    user: str | None = None,
     approve: Approve = "terminal",
     isolation: Isolation = "container",
     seed: int | None = None,
+    store: Path | None = None,
+    record: Path | None = None,
+    wait: bool = True,
     docker_host: str | None = None,
     runtime: str | None = None,
     json: bool = False,
@@ -66,6 +85,9 @@ def run(
 
     from bascule.bridge import Executor, Policy
     from bascule.bridge.limits import read_limits
+    from bascule.bridge.memory_store import MemoryStore
+    from bascule.bridge.sqlite_store import SqliteStore
+    from bascule.bridge.terminal import whoami
     from bascule.cli.logs import keep_log_safe
     from bascule.cli.progress import Progress
     from bascule.cli.summary import print_account, print_receipts, print_result
@@ -74,12 +96,15 @@ def run(
 
     keep_log_safe()
     text = _read_script(script)
+    kept: Store = MemoryStore(keep_values=record is not None) if store is None else SqliteStore(store)
     executor = Executor(
         load_tools(*tools),
-        policy=None if policy is None else Policy.load(policy),
-        approver=_approver(approve),
+        policy=Policy.load(*policy) if policy else None,
+        approver=pick_approver(approve),
         isolation=isolation,
         limits=read_limits(limits, os.environ),
+        user=user or whoami(),
+        store=kept,
         docker_host=docker_host,
         runtime=runtime,
     )
@@ -90,10 +115,14 @@ def run(
     if not quiet:
         executor.subscribe(Progress(sys.stderr))
     try:
-        result = asyncio.run(_run(executor, text, seed))
+        result = asyncio.run(_run(executor, text, seed, wait=wait))
+        if record is not None:
+            _record(kept, result, record)
     except KeyboardInterrupt:  # by now the run is cancelled and its sandbox removed
         print("bascule: interrupted", file=sys.stderr)
         raise typer.Exit(Exit.INTERRUPTED) from None
+    finally:
+        kept.close()
     if receipts:
         print_receipts(result, sys.stderr)
     if not quiet:
@@ -102,15 +131,33 @@ def run(
     raise typer.Exit(exit_for_result(result))
 
 
-async def _run(executor: Executor, script: str, seed: int | None) -> Result:
+async def _run(executor: Executor, script: str, seed: int | None, *, wait: bool) -> Result:
     async with executor:
-        return await executor.run(script, seed=seed)
+        return await executor.run(script, seed=seed, wait=wait)
 
 
-def _approver(name: Approve) -> Approver:
-    from bascule.bridge import approve_all, ask_in_terminal, deny_all
+def _record(store: Store, result: Result, path: Path) -> None:
+    from bascule.bridge.recording import make_recording, write_recording
 
-    return {"terminal": ask_in_terminal, "deny": deny_all, "all": approve_all}[name]
+    if result.status == "suspended":
+        print(f"bascule: {result.run_id} is suspended; it is not recorded", file=sys.stderr)
+        return
+    journal = store.journal(result.run_id)
+    assert journal is not None
+    write_recording(make_recording(result.run_id, journal.entries), path)
+
+
+def pick_approver(name: Approve) -> Approver:
+    """Return the approver of a name."""
+    from bascule.bridge import approve_all, ask_elsewhere, ask_in_terminal, deny_all
+
+    approvers: dict[Approve, Approver] = {
+        "terminal": ask_in_terminal,
+        "console": ask_elsewhere,
+        "deny": deny_all,
+        "all": approve_all,
+    }
+    return approvers[name]
 
 
 def _read_script(script: str) -> str:
@@ -138,9 +185,13 @@ def _with_limit_flags() -> Any:
         "script": _Script,
         "tools": _Tools,
         "policy": _Policy,
+        "user": _User,
         "approve": _Approve,
         "isolation": _Isolation,
         "seed": _Seed,
+        "store": _StoreFile,
+        "record": _Record,
+        "wait": _Wait,
         "docker_host": _DockerHost,
         "runtime": _Runtime,
         "json": _Json,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Final
+from pathlib import Path
+from typing import Annotated, Final, Optional
 
 import typer
 
@@ -62,3 +63,40 @@ def show_tool(
     print(f"digest     {tool.digest}")
     print(f"arguments  {json.dumps(tool.parameters)}")
     print(f"result     {json.dumps(tool.returns)}")
+
+
+@app.command("stats")
+def show_stats(
+    store: Annotated[
+        Path, typer.Option("--store", envvar="BASCULE_STORE", help="File of the store.", dir_okay=False)
+    ],
+    tools: Annotated[
+        Optional[list[str]],  # noqa: UP045  # read by typer at run time
+        typer.Option("--tools", metavar="SPEC", help="Tools to list even if never called. Repeatable."),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """Show what the audit table says of tools: never called, mis-named, refused, slow, large."""
+    import json
+
+    from bascule.bridge.display import show
+    from bascule.bridge.tool_stats import collect_stats
+    from bascule.cli.runs import open_store
+    from bascule.tools import load_tools
+
+    names = [tool.name for tool in load_tools(*tools)] if tools else []
+    opened = open_store(store)
+    try:
+        found = [stats.summary() for stats in collect_stats(opened.audit_entries(), names)]
+    finally:
+        opened.close()
+    for row in found:
+        if json_:
+            print(json.dumps(row))
+            continue
+        words = [
+            f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in row.items()
+            if key != "tool" and (value or key == "calls")
+        ]
+        print(f"{show(str(row['tool']), max_chars=100)}: {', '.join(words)}")

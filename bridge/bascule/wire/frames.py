@@ -76,6 +76,7 @@ class Start(Frame, frozen=True, kw_only=True, tag="start"):
         tools: everything the script may call.
         seed: decides random, uuid4 and secrets; 0 <= seed < 2**63.
         now: host time as seconds since the epoch, UTC; the script's clock stands still until a delivery.
+        session: the guest keeps the script's variables after its Finish and takes another Start.
     """
 
     script: str
@@ -83,6 +84,7 @@ class Start(Frame, frozen=True, kw_only=True, tag="start"):
     seed: int
     now: float
     limits: GuestLimits
+    session: bool = False
 
 
 class ToolFailure(Frame, frozen=True, kw_only=True, tag="failure"):

@@ -1,228 +1,325 @@
-"""Rules: what they match, which wins, and what a file may not say."""
+"""Rules as data: what a file may say, what it decides, and what is refused when it is loaded."""
 
 from __future__ import annotations
 
-from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from bascule.bridge import Policy, PolicyError
+from bascule.bridge.errors import PolicyError
+from bascule.bridge.matching import Facts, User
+from bascule.bridge.policy import Policy
 from bascule.tools import AnyTool, tool
 
 
-class Address(BaseModel):
-    """Where somebody lives."""
-
-    city: str
-    zip: str | None = None
-
-
 @tool(effects="once", name="billing.refund")
-def refund(amount: float, currency: str = "EUR", note: str | None = None, to: Address | None = None) -> None:
+def refund(customer: str, amount: float, currency: str = "EUR") -> None:
     """Refund."""
 
 
-@tool(effects="read")
-def look(what: str) -> None:
-    """Look."""
+@tool(effects="once", name="mail.send", labels={"external"})
+def send(to: str, subject: str, body: str, url: str = "") -> None:
+    """Send."""
 
 
-TOOLS: list[AnyTool] = [refund, look]
+@tool(effects="read", name="crm.find", labels={"private", "untrusted"})
+def find(name: str) -> str:
+    """Find."""
+    return name
 
 
-def decide(rules: str, **arguments: Any) -> str:
-    policy = Policy.parse(f"version: 1\nrules:\n{rules}")
-    return policy.decide(refund, refund.validate(arguments).plain).effect
+TOOLS: tuple[AnyTool, ...] = (refund, send, find)
+SUPPORT = User(name="ada", groups=frozenset({"support"}))
+
+EXAMPLE = """
+version: 1
+groups: {ops: [olga, otto]}
+rules:
+  - id: small-refund
+    effect: allow
+    match: {tool: billing.refund, args: {amount: {lte: 50}, currency: {eq: EUR}}, user: {group: support}}
+    budget: {calls_per_run: 3, sum: {arg: amount, per: day, max: 500}, key: user, on_exhausted: ask}
+  - id: no-exfiltration
+    effect: deny
+    match: {label: external, run_labels: {all: [private, untrusted]}}
+  - id: mail
+    effect: ask
+    match: {tool: mail.send}
+    approval:
+      approvers: {groups: [ops]}
+      quorum: 2
+      expires_in: 24h
+      on_expiry: terminate
+      may: [approve, edit, reject, respond]
+      editable: [subject, body]
+      grantable: [args_in_run, tool_in_run]
+"""
 
 
-def rule(effect: str, args: str = "{}", tool: str = "billing.refund", name: str = "r") -> str:
-    return f"- {{id: {name}, effect: {effect}, match: {{tool: '{tool}', args: {args}}}}}\n"
+def rule(text: str) -> Policy:
+    return Policy.parse(f"version: 1\nrules: [{text}]")
 
 
-def test_without_rules_reads_are_allowed_and_everything_else_asks() -> None:
-    policy = Policy.default()
-    assert policy.decide(look, {"what": "x"}).effect == "allow"
-    assert policy.decide(refund, {"amount": 1}).effect == "ask"
-    assert policy.decide(refund, {"amount": 1}).rules == ("default:effect",)
+def effect(policy: Policy, made: AnyTool, facts: Facts | None = None, /, **args: Any) -> str:
+    return policy.decide(made, args, facts or Facts()).effect
 
 
-@pytest.mark.parametrize(
-    ("condition", "arguments", "matches"),
-    [
-        ("{amount: {lte: 50}}", {"amount": 50}, True),
-        ("{amount: {lt: 50}}", {"amount": 50}, False),
-        ("{amount: {gte: 50}}", {"amount": 50.0}, True),
-        ("{amount: {gt: 49.99}}", {"amount": 50}, True),
-        ("{amount: {gt: 1, lt: 5}}", {"amount": 7}, False),
-        ("{currency: {eq: EUR}}", {"amount": 1}, True),
-        ("{currency: {ne: EUR}}", {"amount": 1}, False),
-        ("{currency: {in: [EUR, USD]}}", {"amount": 1, "currency": "USD"}, True),
-        ("{currency: {not_in: [EUR, USD]}}", {"amount": 1, "currency": "GBP"}, True),
-        ("{currency: {glob: 'E*'}}", {"amount": 1}, True),
-        ("{currency: {glob: 'E'}}", {"amount": 1}, False),
-        ("{currency: {glob: 'E?R'}}", {"amount": 1}, True),
-        ("{currency: {len_lte: 3}}", {"amount": 1}, True),
-        ("{currency: {len_lte: 2}}", {"amount": 1}, False),
-        ("{note: {exists: true}}", {"amount": 1}, False),
-        ("{note: {exists: false}}", {"amount": 1}, True),
-        ("{note: {eq: null}}", {"amount": 1}, True),
-        ("{to.city: {eq: Paris}}", {"amount": 1, "to": {"city": "Paris"}}, True),
-        ("{to.city: {eq: Paris}}", {"amount": 1, "to": {"city": "Rome"}}, False),
-        ("{amount: {lte: 50}, currency: {eq: EUR}}", {"amount": 1, "currency": "USD"}, False),
-    ],
-)
-def test_a_condition_that_can_be_told_matches_alike_for_every_effect(
-    condition: str, arguments: dict[str, Any], matches: bool
-) -> None:
-    assert (decide(rule("allow", condition), **arguments) == "allow") is matches
-    assert (decide(rule("deny", condition), **arguments) == "deny") is matches
+def test_the_example_of_the_documentation_is_valid_and_fits_its_tools() -> None:
+    Policy.parse(EXAMPLE).check(TOOLS)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "{to.city: {eq: Paris}}",
-        "{to.city: {ne: Paris}}",
-        "{to.city: {not_in: [Paris]}}",
-        "{note: {glob: '*'}}",
-        "{note: {eq: x}}",
-        "{note: {len_lte: 5}}",
-        "{amount: {glob: '*'}}",
-        "{amount: {eq: 'one'}}",
-        "{currency: {lte: 50}}",
-        "{amount: {len_lte: 5}}",
-    ],
-)
-def test_a_missing_or_wrong_typed_value_matches_deny_and_ask_and_never_allow(condition: str) -> None:
-    assert decide(rule("deny", condition), amount=1) == "deny"
-    assert decide(rule("ask", condition) + rule("allow", name="a"), amount=1) == "ask"
-    assert decide(rule("allow", condition), amount=1) == "ask"
+def test_all_conditions_of_a_rule_must_hold() -> None:
+    policy = Policy.parse(EXAMPLE)
+    facts = Facts(user=SUPPORT)
+    assert effect(policy, refund, facts, amount=50, currency="EUR") == "allow"
+    assert effect(policy, refund, facts, amount=50.01, currency="EUR") == "ask"
+    assert effect(policy, refund, facts, amount=50, currency="USD") == "ask"
+    assert effect(policy, refund, Facts(user=User(name="eve")), amount=50, currency="EUR") == "ask"
 
 
-def test_a_decimal_in_text_compares_as_a_number() -> None:
-    assert decide(rule("allow", "{note: {lte: 50}}"), amount=1, note="49.99") == "allow"
-    assert decide(rule("allow", "{note: {lte: 50}}"), amount=1, note="50.01") == "ask"
-    assert decide(rule("allow", "{note: {lte: 50}}"), amount=1, note="1e1") == "ask"
+def test_a_run_for_nobody_is_not_allowed_what_a_group_is_allowed() -> None:
+    assert effect(Policy.parse(EXAMPLE), refund, Facts(), amount=1, currency="EUR") == "ask"
+    deny = rule("{id: a, effect: deny, match: {tool: crm.find, user: {group: interns}}}")
+    assert effect(deny, find, Facts(), name="x") == "deny"
+    assert effect(deny, find, Facts(user=SUPPORT), name="x") == "allow"
 
 
-def test_deny_beats_ask_beats_allow_in_every_order() -> None:
-    rules = [rule("allow", name="a"), rule("ask", name="b"), rule("deny", name="c", args="{amount: {gt: 5}}")]
-    for order in permutations(rules):
-        assert decide("".join(order), amount=9) == "deny"
-        assert decide("".join(order), amount=1) == "ask"
+def test_labels_gathered_by_the_run_decide_about_sinks() -> None:
+    policy = Policy.parse(EXAMPLE)
+    assert effect(policy, send, Facts(labels=frozenset({"private"})), to="x") == "ask"
+    assert effect(policy, send, Facts(labels=frozenset({"private", "untrusted"})), to="x") == "deny"
 
 
-def test_a_glob_of_tools_is_anchored_and_dots_are_nothing_special() -> None:
-    assert decide(rule("allow", tool="billing.*"), amount=1) == "allow"
-    assert decide(rule("allow", tool="billing"), amount=1) == "ask"
-    assert decide(rule("allow", tool="*.refund"), amount=1) == "allow"
-    assert decide(rule("allow", tool="refund"), amount=1) == "ask"
-    assert decide(rule("allow", tool="[bB]illing.refund"), amount=1) == "ask"
+def test_requirements_come_from_the_rule_that_asks() -> None:
+    requirement = Policy.parse(EXAMPLE).decide(send, {"to": "x"}).requirement
+    assert requirement is not None
+    demand = requirement.demands[0]
+    assert (demand.rule, demand.groups, demand.quorum, demand.self_approval) == ("mail", ("ops",), 2, False)
+    assert (requirement.expires_in_s, requirement.on_expiry) == (86_400.0, "terminate")
+    assert requirement.may == ("approve", "edit", "reject", "respond")
+    assert requirement.editable == ("subject", "body")
 
 
-def test_explain_names_every_rule_and_why() -> None:
+def test_when_several_rules_ask_the_strictest_of_each_demand_counts() -> None:
     policy = Policy.parse(
-        "version: 1\nrules:\n"
-        + rule("allow", "{amount: {lte: 5}}", name="small")
-        + rule("ask", "{note: {eq: x}}", name="noted")
-        + rule("deny", tool="look", name="blind")
+        """
+version: 1
+rules:
+  - {id: a, effect: ask, match: {tool: mail.send}, approval: {approvers: {users: [ada]}, expires_in: 1h,
+     may: [approve, edit, reject], editable: [subject], grantable: [args_in_run, script]}}
+  - {id: b, effect: ask, match: {label: external}, approval: {quorum: 2, expires_in: 10m,
+     on_expiry: terminate, may: [approve, edit, reject, respond], editable: [subject, body],
+     grantable: [args_in_run]}}
+"""
     )
-    told = policy.explain(refund, refund.validate({"amount": 9}).plain)
-    assert [(each.rule, each.matches) for each in told] == [
-        ("small", False),
-        ("noted", True),
-        ("blind", False),
-        ("default:effect", False),
+    requirement = policy.decide(send, {}).requirement
+    assert requirement is not None
+    assert [(demand.rule, demand.users, demand.quorum) for demand in requirement.demands] == [
+        ("a", ("ada",), 1),
+        ("b", (), 2),
     ]
-    assert told[0].why == "amount {'lte': 5}: does not hold"
-    assert "cannot be told" in told[1].why
-    assert told[2].why == "it is about look"
+    assert requirement.expires_in_s == 600.0
+    assert requirement.on_expiry == "terminate"
+    assert requirement.may == ("approve", "edit", "reject")
+    assert requirement.editable == ("subject",)
+    assert requirement.grantable == ("args_in_run",)
+
+
+def test_layers_are_evaluated_together_and_named() -> None:
+    organisation = Policy.parse(
+        "version: 1\nlayer: organisation\nrules: [{id: r, effect: deny, match: {tool: mail.send}}]"
+    )
+    run = Policy.parse("version: 1\nlayer: run\nrules: [{id: r, effect: allow, match: {tool: mail.send}}]")
+    for layers in ((organisation, run), (run, organisation)):
+        verdict = Policy.layered(*layers).decide(send, {})
+        assert (verdict.effect, verdict.rules) == ("deny", ("organisation/r",))
+
+
+def test_rules_of_two_layers_may_not_have_the_same_name() -> None:
+    one = rule("{id: r, effect: deny, match: {tool: mail.send}}")
+    with pytest.raises(PolicyError, match="two rules have the name 'r'"):
+        Policy.layered(one, one)
+
+
+def test_a_budget_that_is_used_up_asks_or_denies() -> None:
+    policy = Policy.parse(EXAMPLE)
+    facts = Facts(run_id="run-1", user=SUPPORT, day="2026-11-29")
+    used: dict[str, int] = {}
+
+    def decide(amount: float) -> tuple[str, tuple[str, ...]]:
+        verdict = policy.decide(
+            refund, {"amount": amount, "currency": "EUR"}, facts, read=lambda key: used.get(key, 0)
+        )
+        for charge in verdict.charges:
+            used[charge.counter] = used.get(charge.counter, 0) + charge.amount
+        return verdict.effect, verdict.rules
+
+    assert decide(50) == ("allow", ("small-refund",))
+    assert decide(50) == ("allow", ("small-refund",))
+    assert decide(50) == ("allow", ("small-refund",))
+    assert decide(1) == ("ask", ("small-refund#budget",))
+
+
+@pytest.mark.parametrize("amount", [None, "many", True, -1, [1]])
+def test_an_amount_that_cannot_be_counted_uses_up_the_budget(amount: Any) -> None:
+    policy = rule(
+        "{id: s, effect: allow, match: {tool: billing.refund},"
+        " budget: {sum: {arg: amount, per: run, max: 9}}}"
+    )
+    verdict = policy.decide(refund, {"amount": amount}, read=lambda _: 0)
+    assert (verdict.effect, verdict.rules) == ("deny", ("s#budget",))
+
+
+def test_daily_budgets_are_kept_apart_by_their_key() -> None:
+    def counter(key: str, facts: Facts) -> str:
+        policy = rule(
+            f"{{id: b, effect: allow, match: {{tool: crm.find}}, budget: {{calls_per_day: 1, key: {key}}}}}"
+        )
+        return policy.decide(find, {"name": "x"}, facts).charges[0].counter
+
+    ada, bob = Facts(run_id="1", user=User(name="ada")), Facts(run_id="2", user=User(name="bob"))
+    assert counter("tool", ada) == counter("tool", bob)
+    assert counter("user", ada) != counter("user", bob)
+    assert counter("run", ada) != counter("run", Facts(run_id="3", user=User(name="ada")))
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://api.example.com/x", "allow"),
+        ("api.example.com:8443", "allow"),
+        ("HTTPS://API.EXAMPLE.COM.", "allow"),
+        ("https://deep.example.org/?q=1#x", "allow"),
+        ("https://example.org/", "ask"),
+        ("https://api.example.com.evil.test/", "ask"),
+        ("https://evil.test/api.example.com", "ask"),
+        ("https://api.example.com@evil.test/", "ask"),
+        ("https://evil.test\\@api.example.com/", "ask"),
+        ("https://api.example.com\t.evil.test/", "ask"),
+        ("//api.example.com/", "ask"),
+        ("https://ąpi.example.com", "ask"),
+        ("http://0x7f.1/", "ask"),
+        ("http:api.example.com", "ask"),
+    ],
+)
+def test_a_host_is_allowed_only_beyond_doubt(url: str, found: str) -> None:
+    policy = rule(
+        "{id: h, effect: allow, match: {tool: mail.send,"
+        ' args: {url: {host_in: [api.example.com, "*.example.org"]}}}}'
+    )
+    assert effect(policy, send, url=url) == found
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/", "http://0177.0.0.1/", "http://2130706433/", "http://a@b/", 7]
+)
+def test_a_host_that_cannot_be_told_is_denied_by_a_deny_rule(url: Any) -> None:
+    policy = rule("{id: h, effect: deny, match: {tool: mail.send, args: {url: {host_in: [127.0.0.1]}}}}")
+    assert effect(policy, send, url=url) == "deny"
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("version: 2", "version"),
-        ("version: 1\nrule: []", "rule"),
-        ("version: 1\nrules: [{id: a, effect: maybe, match: {tool: look}}]", "rules.0.effect"),
-        ("version: 1\nrules: [{id: a, effect: allow, match: {}}]", "rules.0.match.tool"),
-        ("version: 1\nrules: [{id: a, effect: allow, match: {tool: look, arg: {}}}]", "match.arg"),
-        ("version: 1\nrules: [{id: a, effect: allow, match: {tool: look, args: {x: {regex: a}}}}]", "regex"),
-        ("version: 1\nrules: [{id: a, effect: allow, match: {tool: look, args: {x: {lte: '5'}}}}]", "lte"),
+        ("{id: a, effect: maybe, match: {tool: mail.send}}", "effect"),
+        ("{id: a, effect: allow, match: {}}", "needs a tool or a label"),
         (
-            "version: 1\nrules: [{id: a, effect: allow, match: {tool: look, args: {x: {}}}}]",
-            "needs an operator",
+            "{id: a, effect: allow, match: {tool: mail.send}, approval: {}}",
+            "belongs to rules with effect ask",
         ),
+        ("{id: a, effect: deny, match: {tool: mail.send}, budget: {calls_per_run: 1}}", "has no budget"),
+        ("{id: a, effect: ask, match: {tool: mail.send}, approval: {on_expiry: allow}}", "on_expiry"),
+        ("{id: a, effect: ask, match: {tool: mail.send}, approval: {expires_in: soon}}", "24h"),
         (
-            "version: 1\nrules: [{id: a, effect: allow, match: {tool: look, args: {x: {lte: null}}}}]",
-            "lte must",
+            "{id: a, effect: ask, match: {tool: mail.send}, approval: {editable: [body]}}",
+            "does not have edit",
         ),
-        ("version: 1\nrules: [{id: a b, effect: allow, match: {tool: look}}]", "rules.0.id"),
-        (
-            "version: 1\nrules: [{id: a, effect: ask, match: {tool: look}}, "
-            "{id: a, effect: deny, match: {tool: look}}]",
-            "two rules have the id 'a'",
-        ),
-        (
-            "version: 1\nrules: [{id: a, effect: allow, match: {tool: look}, budget: {calls_per_run: 1}}]",
-            "'budget' is not supported yet",
-        ),
-        (
-            "version: 1\nrules: [{id: a, effect: ask, match: {tool: look}, approval: {quorum: 2}}]",
-            "'approval' is not supported yet",
-        ),
-        (
-            "version: 1\nrules: [{id: a, effect: ask, match: {tool: look, label: external}}]",
-            "'label' is not supported yet",
-        ),
-        (
-            "version: 1\nrules: [{id: a, effect: ask, match: {tool: look, args: {x: {host_in: [a.b]}}}}]",
-            "'host_in' is not supported yet",
-        ),
-        ("- a list", "valid dictionary"),
-        ("a: [", "not valid YAML"),
-        ("!!python/object/apply:os.system [id]", "not valid YAML"),
+        ("{id: a, effect: allow, match: {tool: x, args: {a: {matches: x}}}}", "matches"),
+        ("{id: a, effect: allow, match: {tool: x, args: {a: {host_in: ['https://x']}}}}", "no host name"),
+        ("{id: a, id: b, effect: allow, match: {tool: x}}", "stands twice"),
     ],
 )
-def test_a_file_that_says_what_it_may_not_is_refused_with_the_place(text: str, problem: str) -> None:
-    with pytest.raises(PolicyError) as caught:
-        Policy.parse(text, where="policy.yaml")
-    assert problem in str(caught.value)
-    assert str(caught.value).startswith("policy.yaml cannot be used:")
+def test_a_file_that_says_nonsense_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(PolicyError, match=problem):
+        rule(text)
 
 
 @pytest.mark.parametrize(
-    ("rules", "problem"),
+    ("text", "problem"),
     [
+        ("{id: a, effect: deny, match: {tool: mail.sent}}", "did you mean 'mail.send'"),
+        ("{id: a, effect: deny, match: {label: externl}}", "did you mean 'external'"),
+        ("{id: a, effect: deny, match: {tool: crm.find, label: external}}", "no tool matches"),
         (
-            rule("ask", tool="billing.refnd"),
-            "no tool matches 'billing.refnd' (did you mean 'billing.refund'?)",
+            "{id: a, effect: deny, match: {tool: mail.send, args: {subjet: {eq: x}}}}",
+            "did you mean 'subject'",
         ),
-        (rule("ask", "{amont: {lte: 5}}"), "no tool it is about has an argument 'amont'"),
-        (rule("ask", "{to.street: {eq: x}}"), "no tool it is about has an argument 'to.street'"),
         (
-            rule("allow") + rule("deny", tool="*", name="all"),
-            "a deny rule without conditions always beats it",
+            "{id: a, effect: allow, match: {tool: mail.send, args: {subject: {lte: 3}, body: {eq: 3}}}}",
+            "never 3",
+        ),
+        (
+            "{id: a, effect: allow, match: {tool: billing.refund, args: {amount: {gt: 5, lt: 5}}}}",
+            "no number",
+        ),
+        ("{id: a, effect: deny, match: {tool: crm.find, run_labels: {all: [secret]}}}", "no run ever has"),
+        (
+            "{id: a, effect: allow, match: {tool: crm.find}, budget: {sum: {arg: name2, per: run, max: 1}}}",
+            "to sum up",
+        ),
+        (
+            "{id: a, effect: ask, match: {tool: mail.send}, approval: {may: [edit], editable: [text]}}",
+            "to edit",
+        ),
+        (
+            "{id: a, effect: allow, match: {tool: mail.send}}, {id: b, effect: deny, match: {tool: mail.*}}",
+            "always beats it",
         ),
     ],
 )
-def test_a_rule_that_can_never_match_is_an_error(rules: str, problem: str) -> None:
-    with pytest.raises(PolicyError) as caught:
-        Policy.parse(f"version: 1\nrules:\n{rules}").check(TOOLS)
-    assert problem in str(caught.value)
+def test_a_rule_that_can_never_match_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(PolicyError, match=problem):
+        rule(text).check(TOOLS)
 
 
-def test_rules_about_nested_and_optional_arguments_pass_the_lint() -> None:
-    rules = rule("ask", "{to.city: {eq: x}, to.zip: {exists: true}, note: {glob: '*x*'}}")
-    Policy.parse(f"version: 1\nrules:\n{rules}").check(TOOLS)
+def test_a_misspelt_group_is_refused() -> None:
+    text = EXAMPLE.replace("groups: [ops]", "groups: [opps]")
+    with pytest.raises(PolicyError, match="did you mean 'ops'"):
+        Policy.parse(text).check(TOOLS)
 
 
-def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match="nowhere"):
-        Policy.load(tmp_path / "nowhere.yaml")
-    file = tmp_path / "policy.yaml"
-    file.write_text("version: 1\nrules:\n" + rule("deny"))
-    assert Policy.load(file).rules[0].effect == "deny"
+def test_the_policy_puts_people_into_groups() -> None:
+    policy = Policy.parse(EXAMPLE)
+    assert policy.identify(User(name="olga")) == User(name="olga", groups=frozenset({"ops"}))
+    assert policy.identify(None) is None
+
+
+def test_explain_holds_every_rule_against_a_call() -> None:
+    found = Policy.parse(EXAMPLE).explain(refund, {"amount": 70, "currency": "EUR"}, Facts(user=SUPPORT))
+    assert [(each.rule, each.matches) for each in found] == [
+        ("small-refund", False),
+        ("no-exfiltration", False),
+        ("mail", False),
+        ("default:effect", True),
+    ]
+    assert "amount {'lte': 50}: does not hold" in found[0].why
+    assert "user {'group': 'support'}: holds" in found[0].why
+    assert found[1].why == "it is about label external"
+
+
+def test_the_digest_of_a_policy_does_not_depend_on_order() -> None:
+    first, second = "{id: a, effect: deny, match: {tool: x}}", "{id: b, effect: ask, match: {tool: y}}"
+    assert rule(f"{first}, {second}").digest == rule(f"{second}, {first}").digest
+    assert rule(first).digest != rule(second).digest
+
+
+def test_country_codes_dates_and_leading_zeros_are_texts() -> None:
+    from bascule.bridge.rule_text import read_yaml
+
+    assert read_yaml("[NO, on, yes, 2026-11-29, 010, 12:30, 1_000]") == [
+        "NO", "on", "yes", "2026-11-29", "010", "12:30", "1_000",
+    ]  # fmt: skip
+    assert read_yaml("[true, False, null, ~, 5, -7, 0, 2.5, 1e3, '']") == [
+        True, False, None, None, 5, -7, 0, 2.5, 1000.0, "",
+    ]  # fmt: skip
+    assert read_yaml("a:") == {"a": None}

@@ -120,10 +120,12 @@ async def test_a_cancelled_call_that_was_not_dispatched_never_runs() -> None:
 
 async def test_a_cancelled_call_that_runs_goes_on_and_its_result_is_dropped() -> None:
     release = asyncio.Event()
+    begun = asyncio.Event()
 
     @tool(effects="once")
     async def effect() -> str:
         """Wait."""
+        begun.set()
         await release.wait()
         return "done"
 
@@ -131,6 +133,7 @@ async def test_a_cancelled_call_that_runs_goes_on_and_its_result_is_dropped() ->
         await line.greet()
         line.act([line.call("effect"), Sleep(seq=2, seconds=0.0)])
         await line.done()
+        await begun.wait()
         line.act([Cancel(seq=1), Sleep(seq=3, seconds=0.0)])
         done = await line.done()
         assert [delivery.seq for delivery in done.deliveries] == [3]

@@ -35,7 +35,19 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 """Closed lists for what is copied into the container; elsewhere any declared dependency will do."""
 
 DECLARED = frozenset(
-    {"RestrictedPython", "docker", "msgspec", "pydantic", "pydantic_core", "rfc8785", "yaml", "rich", "typer"}
+    {
+        "RestrictedPython",
+        "docker",
+        "limits",
+        "msgspec",
+        "pydantic",
+        "pydantic_core",
+        "rfc8785",
+        "rich",
+        "tenacity",
+        "typer",
+        "yaml",
+    }
 )
 """Import names of the dependencies in pyproject.toml and of what they document as theirs (pydantic_core)."""
 

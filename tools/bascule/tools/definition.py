@@ -37,11 +37,13 @@ class Definition:
 
     Attributes:
         schema: JSON Schema of all arguments.
+        context: the parameter that takes the `ToolContext`.
         returns: JSON Schema of the result and the adapter that checks it; None when nothing is declared.
     """
 
     description: str
     parameters: dict[str, Parameter]
+    context: str | None
     schema: JsonSchema
     returns: JsonSchema | None
     result_adapter: TypeAdapter[Any] | None
@@ -89,6 +91,7 @@ def define(name: str, function: Callable[..., object], *, returns: object = ABSE
     return Definition(
         description=description,
         parameters=parameters,
+        context=signature.context,
         schema=schema,
         returns=result,
         result_adapter=adapter,

@@ -12,13 +12,14 @@ import functools
 import inspect
 import os
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from pydantic import SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
+from bascule.tools.context import ToolContext
 from bascule.tools.errors import ToolDefinitionError
 
 _AWAITABLES = (collections.abc.Awaitable, collections.abc.Coroutine)
@@ -49,9 +50,14 @@ class Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """What a function takes and gives; ``returns`` is ABSENT when the annotation is missing."""
+    """What a function takes and gives; ``returns`` is ABSENT when the annotation is missing.
+
+    Attributes:
+        context: the parameter that takes the `ToolContext`, None when there is none; not among the others.
+    """
 
     parameters: tuple[Declared, ...]
+    context: str | None
     returns: object
     location: str | None
 
@@ -65,14 +71,17 @@ def read_signature(function: Callable[..., object]) -> Signature:
     _check_kind(function)
     location = find_location(function)
     hints = _evaluate_hints(function, location)
+    declared = inspect.signature(function).parameters
+    context = _find_context(function, declared.values(), hints, location)
     parameters = [
         _read_parameter(function, parameter, hints, location)
-        for parameter in inspect.signature(function).parameters.values()
+        for parameter in declared.values()
+        if parameter.name != context
     ]
     returns = hints.get("return", ABSENT)
     if typing.get_origin(returns) in _AWAITABLES:
         returns = typing.get_args(returns)[-1]
-    return Signature(parameters=tuple(parameters), returns=returns, location=location)
+    return Signature(parameters=tuple(parameters), context=context, returns=returns, location=location)
 
 
 def find_location(function: Callable[..., object]) -> str | None:
@@ -119,6 +128,28 @@ def _evaluate_hints(function: Callable[..., object], location: str | None) -> di
             "define or import the type at module level",
             location=location,
         ) from error
+
+
+def _find_context(
+    function: Callable[..., object],
+    parameters: Iterable[inspect.Parameter],
+    hints: dict[str, object],
+    location: str | None,
+) -> str | None:
+    found = [each for each in parameters if hints.get(each.name) is ToolContext]
+    if len(found) > 1:
+        raise ToolDefinitionError(
+            "tool_context_invalid",
+            f"{_name(function)}(): two parameters are annotated ToolContext",
+            location=location,
+        )
+    if found and found[0].kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY):
+        raise ToolDefinitionError(
+            "tool_context_invalid",
+            f"{_name(function)}(): the ToolContext is passed by name; make {found[0].name} a plain parameter",
+            location=location,
+        )
+    return found[0].name if found else None
 
 
 def _read_parameter(

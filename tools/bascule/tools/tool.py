@@ -7,18 +7,20 @@ author; nothing here runs the function except `Tool.call` and a plain Python cal
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args, overload
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from bascule.tools.arguments import Arguments, Parameter, validate_arguments
 from bascule.tools.canonical import canonical_json
+from bascule.tools.context import ToolContext
 from bascule.tools.definition import define
 from bascule.tools.docstrings import read_summary
-from bascule.tools.errors import ToolDefinitionError
+from bascule.tools.errors import ResultInvalid, ToolDefinitionError
 from bascule.tools.naming import check_name, check_word
 from bascule.tools.results import encode_plain, to_plain
 from bascule.tools.returns import check_result
@@ -31,6 +33,8 @@ Effects = Literal["read", "idempotent", "once"]
 
 DEFAULT_TIMEOUT_S = 60.0
 MAX_TIMEOUT_S = 3600.0
+
+_NO_CONTEXT = ToolContext()
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,6 +52,7 @@ class Tool(Generic[P, R]):
         effects, labels, timeout_s, parallel_safe, resource: see `tool`.
         location: ``file.py:12`` of the function, for messages.
         is_async: whether `call` gives an awaitable.
+        reconcile, check_back, check, transient, rate: see `tool`.
     """
 
     name: str
@@ -63,7 +68,13 @@ class Tool(Generic[P, R]):
     location: str | None
     is_async: bool
     function: Callable[P, R]
+    reconcile: Callable[[str], Any] | None
+    check_back: Callable[[JsonValue], Any] | None
+    check: Callable[[Mapping[str, Any], ToolContext], Any] | None
+    transient: tuple[type[Exception], ...]
+    rate: str | None
     _parameters: Mapping[str, Parameter] = field(repr=False)
+    _context: str | None = field(repr=False)
     _result_adapter: TypeAdapter[Any] | None = field(repr=False)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -107,10 +118,12 @@ class Tool(Generic[P, R]):
         """
         return validate_arguments(self.name, self._parameters, self.parameters.get("$defs", {}), args)
 
-    def call(self, values: Mapping[str, Any]) -> R:
+    def call(self, values: Mapping[str, Any], context: ToolContext = _NO_CONTEXT) -> R:
         """Call the function with the values of validated arguments; await the outcome if it is awaitable."""
         call = cast("Callable[..., R]", self.function)
-        return call(**values)
+        if self._context is None:
+            return call(**values)
+        return call(**values, **{self._context: context})
 
     def dump_result(self, value: object) -> bytes:
         """Return what the function gave as JSON bytes, checked against the declared type.
@@ -123,6 +136,26 @@ class Tool(Generic[P, R]):
         if self._result_adapter is not None:
             check_result(self.name, self._result_adapter, value, encoded)
         return encoded
+
+    def read_response(self, response: bytes) -> bytes:
+        """Return JSON that a person gave in the tool's place as the tool itself would have written it.
+
+        Raises:
+            ResultInvalid: it is not of the declared type.
+        """
+        value = json.loads(response)
+        if self._result_adapter is None:
+            return self.dump_result(value)
+        try:
+            read = self._result_adapter.validate_json(response)
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(map(str, problem['loc'])) or 'the value'}: {problem['msg']}"
+                for problem in error.errors(include_url=False, include_input=False)[:5]
+            )
+            message = f"not what {self.name} returns: {problems}"
+            raise ResultInvalid("result_type_mismatch", message, tool=self.name, path="") from error
+        return self.dump_result(read)
 
     def stub(self) -> ToolStub:
         """Return what the guest is told of this tool."""
@@ -149,6 +182,11 @@ def tool(
     resource: str | None = None,
     name: str | None = None,
     returns: object = ABSENT,
+    reconcile: Callable[[str], Any] | None = None,
+    check_back: Callable[[JsonValue], Any] | None = None,
+    check: Callable[[Mapping[str, Any], ToolContext], Any] | None = None,
+    transient: tuple[type[Exception], ...] = (),
+    rate: str | None = None,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
@@ -163,6 +201,11 @@ def tool(
     resource: str | None = None,
     name: str | None = None,
     returns: object = ABSENT,
+    reconcile: Callable[[str], Any] | None = None,
+    check_back: Callable[[JsonValue], Any] | None = None,
+    check: Callable[[Mapping[str, Any], ToolContext], Any] | None = None,
+    transient: tuple[type[Exception], ...] = (),
+    rate: str | None = None,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a sync or async function; usable with and without parentheses.
 
@@ -174,6 +217,14 @@ def tool(
         resource: calls of tools with the same resource never overlap.
         name: what scripts write, by default the function's name.
         returns: the type of the result, where the annotation is missing or less precise.
+        reconcile: for ``once``: asked with the idempotency key whether a call took effect whose host died;
+            returns Happened(value), DidNotHappen(), or None when it cannot tell. Sync or async.
+        check_back: for tools that return Pending: asked with its token; returns the result, or Pending again.
+        check: a business check of ``(arguments, context)`` before policy is asked; raises what is wrong,
+            PermissionError for what must not be tried again. Sync or async.
+        transient: exceptions after which ``read`` and ``idempotent`` calls are made again, beside connection
+            errors, status 429 and 5xx.
+        rate: how often the tool is called at most, all runs together, for example ``10/minute``.
 
     Raises:
         ToolDefinitionError: the function cannot be offered as it is written; the message says why.
@@ -199,7 +250,13 @@ def tool(
             location=location,
             is_async=inspect.iscoroutinefunction(function),
             function=function,
+            reconcile=reconcile,
+            check_back=check_back,
+            check=check,
+            transient=transient,
+            rate=_read_rate(own_name, rate, location),
             _parameters=definition.parameters,
+            _context=definition.context,
             _result_adapter=definition.result_adapter,
         )
         return made
@@ -238,3 +295,19 @@ def _read_resource(resource: str | None, location: str | None) -> str | None:
     if resource is not None:
         check_word("resource", resource, location=location)
     return resource
+
+
+def _read_rate(name: str, rate: str | None, location: str | None) -> str | None:
+    if rate is None:
+        return None
+    from limits import parse  # only tools with a rate pay for the import
+
+    try:
+        parse(rate)
+    except ValueError as error:
+        raise ToolDefinitionError(
+            "tool_option_invalid",
+            f"{name}(): rate is {rate!r:.60}; write for example 10/minute",
+            location=location,
+        ) from error
+    return rate

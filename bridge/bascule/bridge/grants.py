@@ -1,0 +1,60 @@
+"""Grants of one run: approvals that reach beyond their own call, kept in the store with the card they are on.
+
+A grant answers only what the very rules ask that its giver decided about, for tools as they were defined
+then, and only as often as it says. It never answers a deny, and it ends with its run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bascule.bridge.approval_card import ApprovalState, Card, GrantRule, read_card
+from bascule.bridge.approvals_table import ApprovalRecord, Reservation
+from bascule.bridge.requirement import Requirement
+from bascule.tools import AnyTool
+
+GRANTED_STATES: Final = (ApprovalState.APPROVED, ApprovalState.CONSUMED)
+_KEPT_S: Final = 400 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A grant in force: the approval it was given with."""
+
+    approval_id: str
+    rule: GrantRule
+    requirement: Requirement
+    by: str
+
+    def covers(self, tool: AnyTool, canonical: bytes, requirement: Requirement) -> bool:
+        """Tell whether it answers what is asked about this call."""
+        if not self.requirement.covers(requirement) or tool.name not in self.rule.tools:
+            return False
+        if self.rule.rung == "script":
+            return True
+        if tool.digest != self.rule.tool_digest:
+            return False
+        return self.rule.arguments is None or self.rule.arguments.encode() == canonical
+
+    @property
+    def counter(self) -> str:
+        """Name of the counter of its uses."""
+        return f"grant {self.approval_id}"
+
+    def reservation(self, now: float) -> Reservation:
+        """Return what one use of it reserves."""
+        return Reservation(key=self.counter, amount=1, maximum=self.rule.count, expires_at=now + _KEPT_S)
+
+
+def read_grant(record: ApprovalRecord, card: Card) -> Grant | None:
+    """Return the grant that was given with an approval, if one was."""
+    if card.grant is None or record.state not in GRANTED_STATES:
+        return None
+    return Grant(approval_id=record.id, rule=card.grant, requirement=card.requirement, by=card.approved_by)
+
+
+def read_grants(records: list[ApprovalRecord]) -> list[Grant]:
+    """Return the grants among the approvals of a run."""
+    found = [read_grant(record, read_card(record)) for record in records if record.state in GRANTED_STATES]
+    return [grant for grant in found if grant is not None]

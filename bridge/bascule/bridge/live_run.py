@@ -1,0 +1,195 @@
+"""One run while it lives: the parts that serve it, from the guest's hello to the Result."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bascule.bridge.asking import Asking
+from bascule.bridge.budget import Budget
+from bascule.bridge.clock import RunClock
+from bascule.bridge.execution import Recovery
+from bascule.bridge.gate import Gate
+from bascule.bridge.guest import ALIVE, Guest
+from bascule.bridge.history import History
+from bascule.bridge.journal import Journal
+from bascule.bridge.lanes import Lanes
+from bascule.bridge.ledger import Ledger
+from bascule.bridge.matching import User
+from bascule.bridge.narrator import Narrator
+from bascule.bridge.order import RunOrder, Surroundings
+from bascule.bridge.parking import Parking
+from bascule.bridge.pipeline import Crossing
+from bascule.bridge.replay import Replay
+from bascule.bridge.result import Result, Usage, bound_notes
+from bascule.bridge.run import Conversation
+from bascule.bridge.verdict import RunStopped, RunSuspended, judge, violation
+from bascule.sandbox import Ending, SandboxClosed
+from bascule.wire import Finish, FrameError
+
+
+class LiveRun:
+    """One run while it lives; `to_end` it, and `clean_up` always."""
+
+    def __init__(
+        self,
+        order: RunOrder,
+        around: Surroundings,
+        guest: Guest,
+        journal: Journal,
+        narrator: Narrator,
+        history: History | None = None,
+    ) -> None:
+        self._order = order
+        self._around = around
+        self._guest = guest
+        self._ledger = Ledger()
+        self._budget = Budget(around.limits)
+        self._clock = RunClock(around.limits, changed=self._wake)
+        parking = Parking(self._wake)
+        user = None if order.user is None else User(name=order.user, groups=order.groups)
+        asking = Asking(
+            run_id=order.run_id,
+            script=order.script,
+            registry=around.registry,
+            policy=around.policy,
+            user=user,
+            approver=around.approver,
+            ledger=self._ledger,
+            journal=journal,
+            store=around.store,
+            clock=self._clock,
+            parking=parking,
+            workers=around.approver_workers,
+            announce=lambda record: narrator.call("call.waiting_approval", record),
+            remind=narrator.remind,
+        )
+        self._gate = gate = Gate(
+            run_id=order.run_id,
+            policy=around.policy,
+            user=user,
+            ledger=self._ledger,
+            journal=journal,
+            store=around.store,
+            asking=asking,
+        )
+        shared = Crossing(
+            run_id=order.run_id,
+            registry=around.registry,
+            limits=around.limits,
+            gate=gate,
+            budget=self._budget,
+            lanes=Lanes(around.resources, in_flight=around.limits.in_flight),
+            ledger=self._ledger,
+            workers=around.workers,
+            journal=journal,
+            narrator=narrator,
+            parking=parking,
+            recovery=Recovery(
+                run_id=order.run_id,
+                store=around.store,
+                journal=journal,
+                clock=self._clock,
+                parking=parking,
+                workers=around.workers,
+            ),
+            store=around.store,
+            redactor=around.redactor,
+            throttle=around.throttle,
+        )
+        replay = None if history is None else Replay(history)
+        self._conversation = Conversation(guest.sandbox, guest.inbox, shared, self._clock, replay)
+        self._ended = False
+        self.suspended: RunSuspended | None = None
+
+    async def to_end(self) -> Result:
+        """Let the script run, and judge the outcome.
+
+        Raises:
+            HandshakeError, SandboxError: the guest is not ours; the script did not run.
+            StoreError, LeaseLost: the journal cannot be written; no further tool was started.
+        """
+        await self._guest.greet(self._around.limits)
+        finish: Finish | None = None
+        stopped: RunStopped | None = None
+        try:
+            finish = await self._conversation.converse(self._order.start())
+        except RunStopped as stop:
+            stopped = stop
+        except FrameError as error:
+            stopped = violation(error.for_script())
+        except SandboxClosed:
+            pass  # how the sandbox ended tells why
+        self._clock.guest_waits()
+        wall_s = self._clock.wall_s
+        if finish is not None and self._order.session is not None and finish.status != "limit":
+            ending = ALIVE
+        else:
+            ending = await self._guest.end(kill=finish is None)
+        await self._conversation.end()
+        self.suspended = stopped if isinstance(stopped, RunSuspended) else None
+        await self._gate.close(keep=self.suspended is not None)
+        self._ended = True
+        return self._result(finish, stopped, ending, wall_s=wall_s)
+
+    def stop(self, reason: BaseException) -> None:
+        """End the run soon: a `RunStopped` gives a Result, anything else is raised."""
+        self._guest.inbox.stop_with(reason)
+
+    async def clean_up(self) -> None:
+        """Leave nothing running; does nothing after a run that came to its end. Questions stay open."""
+        if self._ended:
+            return
+        self._ended = True
+        try:
+            await self._guest.sandbox.kill()
+            await self._conversation.end()
+            await self._gate.close(keep=True)
+        finally:
+            await self._guest.end(kill=True)
+
+    def _result(
+        self, finish: Finish | None, stopped: RunStopped | None, ending: Ending, *, wall_s: float
+    ) -> Result:
+        judgement = judge(
+            script=self._order.script,
+            limits=self._around.limits,
+            finish=finish,
+            stopped=stopped,
+            ending=ending,
+        )
+        said = finish if finish is not None and judgement.status == finish.status else None
+        conversation = self._conversation
+        value = None if said is None else said.value
+        value_bytes = 0 if said is None else len(msgspec.json.encode(value))
+        return Result(
+            run_id=self._order.run_id,
+            status=judgement.status,
+            value=value,
+            value_source="none" if said is None else said.value_source,
+            output=conversation.output,
+            errors=judgement.errors,
+            notes=(*self._gate.notes, *(() if finish is None else bound_notes(finish.notes))),
+            calls=self._ledger.receipts(),
+            usage=self._usage(
+                finish, ending, wall_s=wall_s, returned_bytes=conversation.output_bytes + value_bytes
+            ),
+        )
+
+    def _usage(self, finish: Finish | None, ending: Ending, *, wall_s: float, returned_bytes: int) -> Usage:
+        claimed = None if finish is None else finish.usage
+        cpu_s = ending.cpu_s if claimed is None or ending.cpu_s is not None else claimed.cpu_s
+        peak = ending.peak_memory_bytes
+        if claimed is not None and peak is None:
+            peak = claimed.peak_memory_bytes
+        return Usage(
+            wall_s=wall_s,
+            active_s=self._clock.active_s,
+            cpu_s=cpu_s or 0.0,
+            peak_memory_bytes=peak or 0,
+            calls=self._budget.calls,
+            result_bytes=self._budget.result_bytes,
+            returned_bytes=returned_bytes,
+        )
+
+    def _wake(self) -> None:
+        self._conversation.wake()

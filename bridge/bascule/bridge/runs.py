@@ -1,0 +1,141 @@
+"""What can be done with a run from outside: end it, follow it to its end, read its result."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from bascule.bridge.errors import ResumeError, RunBusy, RunNotFound
+from bascule.bridge.history import read_history
+from bascule.bridge.journal import EventKind
+from bascule.bridge.receipt import CallError, CallState, Receipt
+from bascule.bridge.result import JsonValue, Result, Status, Usage, ValueSource
+from bascule.bridge.store import LEASE_S, Answer, Store
+from bascule.wire import Note, ScriptError
+
+
+async def cancel_run(store: Store, run_id: str) -> bool:
+    """End a run; a live worker is told to, a suspended one is finished here.
+
+    Returns:
+        False when it is finished already, or unknown.
+    """
+    if not await asyncio.to_thread(store.request_cancel, run_id):
+        return False
+    try:
+        journal = await asyncio.to_thread(store.take_lease, run_id)
+    except (RunBusy, RunNotFound):  # its worker has seen the request, or will
+        return True
+    row = store.run(run_id)
+    assert row is not None
+    error = ScriptError(kind="cancelled", message="cancelled: somebody ended this run")
+    result = Result(run_id=run_id, status="cancelled", errors=(error,))
+    journal.append(EventKind.FINISHED, result.to_json(), status="cancelled", error="cancelled")
+    journal.audit("run.finished", status="cancelled", error="cancelled")
+    await store.release(journal, row.left_as("finished", outcome="cancelled"))
+    return True
+
+
+def resolve_call(store: Store, run_id: str, seq: int, answer: Answer) -> bool:
+    """Say what became of a call whose outcome is unknown; the first answer about each start counts.
+
+    Returns:
+        False when this start of the call was answered before.
+
+    Raises:
+        RunNotFound: there is no such run.
+        ResumeError: ``nothing_unknown``: the call was never started, or its outcome is known.
+    """
+    journal = store.journal(run_id)
+    if journal is None:
+        raise RunNotFound(run_id)
+    history = read_history(run_id, journal.entries)
+    call = None if history is None else history.calls.get(seq)
+    if call is None or call.completed is not None or not call.dispatches:
+        raise ResumeError("nothing_unknown", f"nothing is unknown about call {seq} of {run_id}")
+    return store.answer(run_id, seq, call.dispatches, answer)
+
+
+async def follow_run(store: Store, run_id: str) -> Result | None:
+    """Wait until a run that somebody else works on is finished; None when the store no longer holds it."""
+    while (record := store.run(run_id)) is not None:
+        if record.status == "finished":
+            return read_result(store, run_id)
+        await store.changed(LEASE_S)
+    return None
+
+
+def read_result(store: Store, run_id: str) -> Result | None:
+    """Return the result of a finished run as its journal has it; None when there is none (any more)."""
+    journal = store.journal(run_id)
+    entries = () if journal is None else journal.entries
+    if not entries or entries[-1].kind is not EventKind.FINISHED:
+        return None
+    payload = entries[-1].payload
+    return None if payload is None else decode_result(payload)
+
+
+class _Receipt(msgspec.Struct, kw_only=True):
+    seq: int
+    tool: str
+    effects: str | None
+    arguments: msgspec.Raw
+    line: int
+    state: CallState
+    duration_s: float
+    result_bytes: int
+    error: CallError | None
+    approved_by: str | None
+    edited_by: str | None = None
+    answered_by: str | None = None
+    duplicate: bool
+    cancelled: bool
+
+
+class _Error(msgspec.Struct, kw_only=True):
+    kind: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    source: str | None = None
+    suggestion: str | None = None
+    exception: str | None = None
+
+
+class _Note(msgspec.Struct, kw_only=True):
+    code: str
+    message: str
+    line: int | None = None
+
+
+class _Result(msgspec.Struct, kw_only=True):
+    run_id: str
+    status: Status
+    value: msgspec.Raw
+    value_source: ValueSource
+    output: str
+    errors: list[_Error]
+    notes: list[_Note]
+    calls: list[_Receipt]
+    usage: Usage
+
+
+def decode_result(data: bytes) -> Result:
+    """Return a result from its documented JSON form."""
+    read = msgspec.json.decode(data, type=_Result)
+    value: JsonValue = msgspec.json.decode(read.value)
+    return Result(
+        run_id=read.run_id,
+        status=read.status,
+        value=value,
+        value_source=read.value_source,
+        output=read.output,
+        errors=tuple(ScriptError(**msgspec.structs.asdict(each)) for each in read.errors),
+        notes=tuple(Note(**msgspec.structs.asdict(each)) for each in read.notes),
+        calls=tuple(
+            Receipt(**{**msgspec.structs.asdict(each), "arguments": bytes(each.arguments)})
+            for each in read.calls
+        ),
+        usage=read.usage,
+    )

@@ -1,0 +1,396 @@
+"""The store in one SQLite file: for runs that outlive a process, on one machine.
+
+Several processes may use the file at once: one works on a run while a command line lists it or decides about
+it. Reading has a connection of its own and never waits for a writer.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from bascule.bridge.approvals_table import ApprovalMove, ApprovalRecord
+from bascule.bridge.audit_key import AuditKey
+from bascule.bridge.errors import LeaseLost, ResumeError, RunBusy, RunNotFound
+from bascule.bridge.journal import Fact, Journal, JournalEntry, chain, digest_of
+from bascule.bridge.noted import NotedAudit, NotedEvent
+from bascule.bridge.sqlite_journal import (
+    SqliteJournal,
+    append_audits,
+    insert_approvals,
+    move_approvals,
+)
+from bascule.bridge.sqlite_rows import (
+    APPROVAL_COLUMNS,
+    RUN_COLUMNS,
+    payload_digest,
+    read_approval,
+    read_audit,
+    read_event,
+    read_run,
+)
+from bascule.bridge.sqlite_schema import connect, unavailable
+from bascule.bridge.sqlite_writer import SqliteWriter
+from bascule.bridge.store import LEASE_S, POLL_S, Answer, AuditEntry, RunRecord, RunStatus
+from bascule.bridge.waiters import Waiters
+from bascule.sandbox.owner import is_gone, own_name
+
+T = TypeVar("T")
+
+
+class SqliteApprovals:
+    """See `bascule.bridge.approvals_table.ApprovalTable`."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    def get(self, approval_id: str) -> ApprovalRecord | None:
+        """See `ApprovalTable.get`."""
+        rows = self._store.read(f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE id = ?", approval_id)
+        return read_approval(rows[0]) if rows else None
+
+    def find(
+        self,
+        *,
+        run_id: str | None = None,
+        seq: int | None = None,
+        states: Collection[str] = (),
+        limit: int = 1000,
+    ) -> list[ApprovalRecord]:
+        """See `ApprovalTable.find`."""
+        conditions: list[str] = []
+        values: list[object] = []
+        if run_id is not None:
+            conditions.append("run_id = ?")
+            values.append(run_id)
+        if seq is not None:
+            conditions.append("seq = ?")
+            values.append(seq)
+        if states:
+            conditions.append(f"state IN ({', '.join('?' * len(states))})")
+            values.extend(states)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = self._store.read(
+            f"SELECT {APPROVAL_COLUMNS} FROM approvals{where} ORDER BY created_at, id LIMIT ?", *values, limit
+        )
+        return [read_approval(row) for row in rows]
+
+    def insert(self, *records: ApprovalRecord) -> None:
+        """See `ApprovalTable.insert`."""
+        self._store.write(lambda connection: insert_approvals(connection, records))
+        self._store.tell()
+
+    def move(self, *moves: ApprovalMove, audit: Mapping[str, Fact] | None = None) -> None:
+        """See `ApprovalTable.move`."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            move_approvals(connection, moves)
+            if audit is not None:
+                facts = dict(audit)
+                action = str(facts.pop("action", "approval.moved"))
+                run = connection.execute(
+                    "SELECT run_id FROM approvals WHERE id = ?", (moves[0].id if moves else "",)
+                ).fetchone()
+                append_audits(connection, [NotedAudit(action, time.time(), run and run[0], facts)])
+
+        self._store.write(work)
+        self._store.tell()
+
+
+class SqliteStore:
+    """See `bascule.bridge.store.Store`.
+
+    Args:
+        path: the file; created, readable for its owner only, when it is missing.
+
+    Raises:
+        StoreError: the file cannot be used.
+    """
+
+    durable = True
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.writer = SqliteWriter(self.path)
+        self.owner = own_name()
+        self.key = AuditKey.beside(self.path)
+        self._reader = connect(self.path)
+        self._reader.execute("PRAGMA query_only=ON")
+        self._reading = threading.Lock()
+        self._waiters = Waiters()
+        self._closed = False
+        self.approvals = SqliteApprovals(self)
+
+    # ------------------------------------------------------------ runs
+
+    def open_journal(self, record: RunRecord) -> SqliteJournal:
+        """See `Store.open_journal`; the row is added by the journal's first transaction."""
+        return SqliteJournal(self, record.run_id, epoch=1, new=record)
+
+    def take_lease(self, run_id: str) -> SqliteJournal:
+        """See `Store.take_lease`."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            row = connection.execute(f"SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+            if row is None:
+                raise RunNotFound(run_id)
+            record = read_run(row)
+            if record.status == "finished":
+                raise RunBusy("run_finished", f"{run_id} is finished: {record.outcome}")
+            if self._is_held(record):
+                raise RunBusy("run_busy", f"{run_id} is being worked on by {record.owner}")
+            connection.execute(
+                "UPDATE runs SET status = 'running', owner = ?, epoch = ?, lease_until = ?, updated_at = ?,"
+                " wake_at = NULL, reason = '', waits = '' WHERE run_id = ?",
+                (self.owner, record.epoch + 1, time.time() + LEASE_S, time.time(), run_id),
+            )
+            return record.epoch + 1
+
+        return SqliteJournal(self, run_id, epoch=self.write(work))
+
+    def renew(self, journal: Journal) -> bool:
+        """See `Store.renew`."""
+        assert isinstance(journal, SqliteJournal)
+
+        def work(connection: sqlite3.Connection) -> bool:
+            row = connection.execute(
+                "UPDATE runs SET lease_until = ? WHERE run_id = ? AND epoch = ? RETURNING cancel_requested",
+                (time.time() + LEASE_S, journal.run_id, journal.epoch),
+            ).fetchone()
+            if row is None:
+                raise LeaseLost(journal.run_id)
+            return bool(row[0])
+
+        return self.writer.run_now(work, False)
+
+    async def release(self, journal: Journal, record: RunRecord) -> None:
+        """See `Store.release`."""
+        assert isinstance(journal, SqliteJournal)
+        await journal.leave(record)
+
+    def journal(self, run_id: str) -> SqliteJournal | None:
+        """See `Store.journal`."""
+        return None if self.run(run_id) is None else SqliteJournal(self, run_id, epoch=0)
+
+    def run(self, run_id: str) -> RunRecord | None:
+        """See `Store.run`."""
+        rows = self.read(f"SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ?", run_id)
+        return read_run(rows[0]) if rows else None
+
+    def runs(
+        self, *, status: RunStatus | None = None, session: str | None = None, limit: int = 100
+    ) -> list[RunRecord]:
+        """See `Store.runs`."""
+        if session is not None:
+            rows = self.read(
+                f"SELECT {RUN_COLUMNS} FROM runs WHERE session = ? AND (? IS NULL OR status = ?)"
+                " ORDER BY ordinal",
+                *(session, status, status),
+            )
+        else:
+            rows = self.read(
+                f"SELECT {RUN_COLUMNS} FROM runs WHERE ? IS NULL OR status = ? ORDER BY id DESC LIMIT ?",
+                *(status, status, limit),
+            )
+        return [read_run(row) for row in rows]
+
+    def resumable(self) -> list[str]:
+        """See `Store.resumable`."""
+        rows = self.read(f"SELECT {RUN_COLUMNS} FROM runs WHERE status != 'finished' ORDER BY id")
+        return [record.run_id for record in map(read_run, rows) if not self._is_held(record)]
+
+    def request_cancel(self, run_id: str) -> bool:
+        """See `Store.request_cancel`."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            done = connection.execute(
+                "UPDATE runs SET cancel_requested = 1 WHERE run_id = ? AND status != 'finished'", (run_id,)
+            )
+            if done.rowcount:
+                append_audits(connection, [NotedAudit("run.cancel_requested", time.time(), run_id, {})])
+            return done.rowcount == 1
+
+        asked = self.write(work)
+        self.tell()
+        return asked
+
+    def answer(self, run_id: str, seq: int, attempt: int, answer: Answer) -> bool:
+        """See `Store.answer`."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            done = connection.execute(
+                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
+                (run_id, seq, attempt, answer.kind, answer.value, answer.by),
+            )
+            if done.rowcount == 1:
+                facts: dict[str, Fact] = {"seq": seq, "answer": answer.kind, "by": answer.by}
+                append_audits(connection, [NotedAudit("run.resolved", time.time(), run_id, facts)])
+            return done.rowcount == 1
+
+        first = self.write(work)
+        self.tell()
+        return first
+
+    def find_answer(self, run_id: str, seq: int, attempt: int) -> Answer | None:
+        """See `Store.find_answer`."""
+        rows = self.read(
+            "SELECT kind, value, by FROM answers WHERE run_id = ? AND seq = ? AND attempt = ?",
+            *(run_id, seq, attempt),
+        )
+        return Answer(kind=rows[0][0], value=rows[0][1], by=rows[0][2]) if rows else None
+
+    def counter(self, key: str) -> float:
+        """See `Store.counter`."""
+        rows = self.read("SELECT amount FROM counters WHERE key = ? AND expires_at > ?", *(key, time.time()))
+        return float(rows[0][0]) if rows else 0.0
+
+    # ------------------------------------------------------------ audit and retention
+
+    def append_audit(self, action: str, facts: Mapping[str, Fact], *, run_id: str | None = None) -> None:
+        """See `Store.append_audit`."""
+        audit = NotedAudit(action, time.time(), run_id, facts)
+        self.write(lambda connection: append_audits(connection, [audit]))
+
+    def audit_entries(self, *, after: int = -1) -> Iterator[AuditEntry]:
+        """See `Store.audit_entries`; reads a thousand at a time."""
+        while True:
+            rows = self.read("SELECT * FROM audit WHERE idx > ? ORDER BY idx LIMIT 1000", after)
+            if not rows:
+                return
+            for row in rows:
+                entry, _ = read_audit(row)
+                yield entry
+                after = entry.index
+
+    def last_audit(self) -> AuditEntry | None:
+        """Return the newest audit entry."""
+        rows = self.read("SELECT * FROM audit ORDER BY idx DESC LIMIT 1")
+        return read_audit(rows[0])[0] if rows else None
+
+    def keyed_hash(self, data: bytes) -> str:
+        """See `Store.keyed_hash`."""
+        return self.key.hash(data)
+
+    def import_run(self, record: RunRecord, entries: Iterable[JournalEntry]) -> None:
+        """See `Store.import_run`."""
+        journal = SqliteJournal(self, record.run_id, epoch=1, new=replace(record, owner=""))
+        batch = journal.take()
+        batch.events = [NotedEvent(each.kind, each.at, each.facts, each.payload) for each in entries]
+        batch.row = record
+        self.write(lambda connection: journal.write_batch(connection, batch))
+
+    def prune(self, *, before: float) -> int:
+        """See `Store.prune`."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            runs = connection.execute(
+                "SELECT id FROM runs WHERE status = 'finished' AND updated_at < ?", (before,)
+            ).fetchall()
+            for (run,) in runs:
+                connection.execute("DELETE FROM blobs WHERE run = ?", (run,))
+                connection.execute(
+                    "UPDATE events SET payload = NULL WHERE run = ? AND payload IS NOT NULL", (run,)
+                )
+            return len(runs)
+
+        return self.write(work)
+
+    async def changed(self, timeout_s: float) -> None:
+        """See `Store.changed`; other processes are noticed within `POLL_S`."""
+        until = time.monotonic() + timeout_s
+        seen = self._data_version()
+        while (left := until - time.monotonic()) > 0:
+            if await self._waiters.wait(min(POLL_S, left)) or self._data_version() != seen:
+                return
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        if self._closed:
+            return
+        self._closed = True
+        with self._reading:
+            self._reader.close()
+        self.writer.close()
+
+    # ------------------------------------------------------------ for the journal
+
+    def tell(self) -> None:
+        """Wake whoever waits for a change."""
+        self._waiters.wake()
+
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Make a durable transaction on this thread."""
+        return self.writer.run_now(work, True)
+
+    def read(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a query.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        try:
+            with self._reading:
+                return self._reader.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise unavailable(self.path, error) from error
+
+    def read_entries(self, run_id: str) -> tuple[JournalEntry, ...]:
+        """Return the written events of a run, proven against their hash chain.
+
+        Raises:
+            ResumeError: ``journal_damaged``: an event was changed, removed or added from outside.
+        """
+        rows = self.read("SELECT id, events, hash FROM runs WHERE run_id = ?", run_id)
+        if not rows:
+            return ()
+        run, count, last = rows[0]
+        found: list[JournalEntry] = []
+        previous = "0" * 64
+        for row in self.read(
+            "SELECT idx, kind, at, facts, payload, hash FROM events WHERE run = ? AND idx < ? ORDER BY idx",
+            *(run, count),
+        ):
+            try:
+                entry, facts, link = read_event(row)
+                previous = chain(previous, entry.index, entry.kind, entry.at, facts)
+                entry = self._with_payload(run, entry)
+                sound = link == previous and entry.index == len(found) and _payload_fits(entry)
+            except (TypeError, ValueError, msgspec.MsgspecError) as error:  # a column of the wrong type
+                raise _damaged(run_id, len(found)) from error
+            if not sound:
+                raise _damaged(run_id, len(found))
+            found.append(entry)
+        if len(found) != count or previous != last:
+            raise _damaged(run_id, len(found))
+        return tuple(found)
+
+    def _with_payload(self, run: int, entry: JournalEntry) -> JournalEntry:
+        digest = payload_digest(entry)
+        if digest is None or entry.payload is not None:
+            return entry
+        rows = self.read("SELECT value FROM blobs WHERE run = ? AND sha256 = ?", *(run, digest))
+        return replace(entry, payload=rows[0][0]) if rows else entry
+
+    def _is_held(self, record: RunRecord) -> bool:
+        return bool(record.owner) and record.lease_until > time.time() and not is_gone(record.owner)
+
+    def _data_version(self) -> int:
+        return int(self.read("PRAGMA data_version")[0][0])
+
+
+def _payload_fits(entry: JournalEntry) -> bool:
+    return entry.payload is None or digest_of(entry.payload) == payload_digest(entry)
+
+
+def _damaged(run_id: str, index: int) -> ResumeError:
+    return ResumeError(
+        "journal_damaged", f"the journal of {run_id} does not hold together at event {index}; it was changed"
+    )

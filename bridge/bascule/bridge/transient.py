@@ -1,0 +1,59 @@
+"""Which failures of a tool pass by themselves, and how long to wait before trying again.
+
+Reads what the common HTTP libraries put on their exceptions (a status, a Retry-After header), without
+importing any of them. Exceptions come from tools, which the operator chose.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bascule.tools import AnyTool
+
+TRANSIENT_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+REFUSED_STATUSES: Final = frozenset({401, 403})
+"""The service does not accept the host's own credentials."""
+
+
+def is_transient(error: BaseException, tool: AnyTool) -> bool:
+    """Tell whether the same call may succeed in a moment."""
+    if isinstance(error, ConnectionError) or (tool.transient and isinstance(error, tool.transient)):
+        return True
+    return find_status(error) in TRANSIENT_STATUSES
+
+
+def find_status(error: BaseException) -> int | None:
+    """Return the HTTP status an exception carries (httpx, requests, urllib, aiohttp), or None."""
+    for holder in (getattr(error, "response", None), error):
+        for name in ("status_code", "status", "code"):
+            found = getattr(holder, name, None)
+            if isinstance(found, int) and not isinstance(found, bool) and 100 <= found <= 599:
+                return found
+    return None
+
+
+def find_retry_after_s(error: BaseException) -> float | None:
+    """Return the seconds a service asked to wait, or None."""
+    own = getattr(error, "retry_after", None)
+    if isinstance(own, int | float) and not isinstance(own, bool):
+        return max(0.0, float(own))
+    for holder in (getattr(error, "response", None), error):
+        headers: Any = getattr(holder, "headers", None)
+        if not isinstance(headers, Mapping) and not hasattr(headers, "get"):
+            continue
+        text = headers.get("Retry-After") or headers.get("retry-after")
+        if isinstance(text, str):
+            return _read_retry_after(text)
+    return None
+
+
+def _read_retry_after(text: str) -> float | None:
+    if text.strip().isdigit():
+        return float(text)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None

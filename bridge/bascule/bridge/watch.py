@@ -1,0 +1,101 @@
+"""Watches the approvals one run waits for: decided from anywhere, expired, or due for a reminder.
+
+One task per run, however many approvals wait. The store tells of changes made in this process; those of other
+processes are seen within `POLL_S`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from bascule.bridge.approval_card import ApprovalState
+from bascule.bridge.approvals_table import ApprovalRecord
+from bascule.bridge.decide import expire
+from bascule.bridge.store import POLL_S, Store
+
+MAX_WATCHED: Final = 20_000
+REMIND_AT: Final = (0.5, 0.9)
+"""Shares of an approval's time after which people are reminded of it."""
+
+_SLACK_S: Final = 0.01
+
+
+class Watch:
+    """Tells whoever waits for an approval when it is decided.
+
+    Args:
+        remind: called with an approval of which people should be reminded.
+    """
+
+    def __init__(self, store: Store, run_id: str, *, remind: Callable[[ApprovalRecord], None]) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._remind = remind
+        self._waiting: dict[str, asyncio.Future[ApprovalRecord]] = {}
+        self._reminded: dict[str, int] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def decided(self, approval_id: str) -> ApprovalRecord:
+        """Return the record once it is not pending any more."""
+        future: asyncio.Future[ApprovalRecord] = asyncio.get_running_loop().create_future()
+        self._waiting[approval_id] = future
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._watch())
+        try:
+            return await future
+        finally:
+            self._waiting.pop(approval_id, None)
+
+    def fail(self, error: BaseException) -> None:
+        """Have everybody who waits raise ``error``."""
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(error)
+
+    async def _watch(self) -> None:
+        try:
+            while self._waiting:
+                wait_s = self._look()
+                if self._waiting:
+                    await self._store.changed(wait_s)
+        except Exception as broken:
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(broken)
+
+    def _look(self) -> float:
+        """Settle what is decided or expired; return the seconds until something can expire or is due."""
+        approvals = self._store.approvals
+        pending = {
+            record.id: record
+            for record in approvals.find(
+                run_id=self._run_id, states=(ApprovalState.PENDING,), limit=MAX_WATCHED
+            )
+        }
+        now = time.time()
+        wait_s = POLL_S
+        for approval_id, future in list(self._waiting.items()):
+            record = pending.get(approval_id)
+            if record is None or (record.expires_at is not None and now >= record.expires_at):
+                if record is not None:
+                    expire(approvals, record)
+                after = approvals.get(approval_id)
+                if after is not None and after.state != ApprovalState.PENDING and not future.done():
+                    future.set_result(after)
+                    del self._waiting[approval_id]
+                continue
+            if record.expires_at is not None:
+                wait_s = min(wait_s, record.expires_at - now + _SLACK_S)
+                self._remind_if_due(record, now)
+        return max(wait_s, 0.0)
+
+    def _remind_if_due(self, record: ApprovalRecord, now: float) -> None:
+        assert record.expires_at is not None
+        share = (now - record.created_at) / max(record.expires_at - record.created_at, 1.0)
+        due = sum(share >= at for at in REMIND_AT)
+        if due > self._reminded.get(record.id, 0):
+            self._reminded[record.id] = due
+            self._remind(record)

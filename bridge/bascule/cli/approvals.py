@@ -1,0 +1,251 @@
+"""``bascule approvals``: what waits for people in a store, and their decisions.
+
+The decider is the login name of whoever runs the command, with the groups of the operating system; groups
+of a policy file are added when one is given. Everything is shown through the same cards as everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from bascule.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from bascule.bridge.approval import ApprovalRequest, Decision
+    from bascule.bridge.approvals_table import ApprovalRecord
+    from bascule.bridge.sqlite_store import SqliteStore
+
+app: Final = typer.Typer(help="List, show and decide what waits for approval.", no_args_is_help=True)
+
+Grant = Literal["once", "args_in_run", "tool_in_run", "script"]
+
+_Store = Annotated[
+    Path, typer.Option("--store", envvar="BASCULE_STORE", help="File of the store.", dir_okay=False)
+]
+_Id = Annotated[str, typer.Argument(help="Id of the approval, or enough of its beginning.")]
+_Digest = Annotated[
+    str,
+    typer.Option("--digest", help="Beginning (16 characters or more) of the digest that was shown."),
+]
+_Reason = Annotated[str, typer.Option("--reason", help="For the script when rejected, for the record.")]
+_Policy = Annotated[
+    list[Path] | None,
+    typer.Option("--policy", help="YAML rule file with groups. Repeatable.", dir_okay=False),
+]
+
+
+@app.command("list")
+def list_approvals(
+    store: _Store,
+    all_: Annotated[bool, typer.Option("--all", help="Also those that are decided.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """List approvals, the oldest first; those of one batch follow each other."""
+    from bascule.bridge.display import show, show_json
+    from bascule.bridge.requests import describe_record
+
+    opened = _open(store)
+    states = () if all_ else ("pending",)
+    records = sorted(opened.approvals.find(states=states), key=lambda each: (each.batch or each.id, each.seq))
+    for record in records:
+        request = describe_record(record)
+        if json_:
+            print(json.dumps({"id": record.id, "state": record.state, **_plain(request)}))
+            continue
+        age_s = max(0.0, time.time() - record.created_at)
+        print(
+            f"{record.id}  {record.state:<11} {age_s:>7.0f} s  {record.run_id} call {record.seq}"
+            f"  {show(request.tool, max_chars=60)}  {show_json(request.arguments, max_chars=100)}"
+        )
+    opened.close()
+
+
+@app.command("show")
+def show_approval(approval: _Id, store: _Store) -> None:
+    """Show one card, with the whole batch it belongs to, and the digest a decision needs."""
+    from bascule.bridge.cards import describe_batch, describe_request
+    from bascule.bridge.requests import describe_record
+
+    opened = _open(store)
+    record = _find(opened, approval)
+    others = [
+        describe_record(each)
+        for each in opened.approvals.find(run_id=record.run_id, states=("pending",))
+        if record.batch and each.batch == record.batch
+    ]
+    if len(others) > 1:
+        print(describe_batch(others), end="")
+    else:
+        print(describe_request(describe_record(record)), end="")
+    print(f"  {'state':<10} {record.state}")
+    print(f"  {'may':<10} {', '.join(describe_record(record).may)}")
+    opened.close()
+
+
+@app.command("approve")
+def approve(
+    approval: _Id,
+    store: _Store,
+    digest: _Digest,
+    reason: _Reason = "",
+    grant: Annotated[Grant, typer.Option("--grant", help="How far it reaches beyond this call.")] = "once",
+    count: Annotated[int, typer.Option("--count", min=1, help="Further calls a grant is good for.")] = 25,
+    policy: _Policy = None,
+) -> None:
+    """Let the call through, exactly as shown."""
+    _decide(store, approval, digest, policy, verdict="approve", reason=reason, grant=grant, grant_count=count)
+
+
+@app.command("reject")
+def reject(
+    approval: _Id, store: _Store, digest: _Digest, reason: _Reason = "", policy: _Policy = None
+) -> None:
+    """Refuse the call; the script is told the reason and not to repeat it."""
+    _decide(store, approval, digest, policy, verdict="reject", reason=reason)
+
+
+@app.command("edit")
+def edit(
+    approval: _Id,
+    store: _Store,
+    digest: _Digest,
+    change: Annotated[list[str], typer.Option("--set", metavar="PATH=JSON", help="Repeatable.")],
+    reason: _Reason = "",
+    policy: _Policy = None,
+) -> None:
+    """Let the call through with other arguments."""
+    from bascule.bridge.requests import describe_record
+    from bascule.bridge.terminal import edit_arguments
+
+    opened = _open(store)
+    arguments = describe_record(_find(opened, approval)).arguments
+    opened.close()
+    try:
+        for each in change:
+            arguments = json.dumps(edit_arguments(arguments, each)).encode()
+    except ValueError as error:
+        print(f"bascule: {error}", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE) from error
+    _decide(store, approval, digest, policy, verdict="edit", reason=reason, arguments=json.loads(arguments))
+
+
+@app.command("respond")
+def respond(
+    approval: _Id,
+    store: _Store,
+    digest: _Digest,
+    result: Annotated[str, typer.Option("--result", metavar="JSON", help="What the tool would return.")],
+    reason: _Reason = "",
+    policy: _Policy = None,
+) -> None:
+    """Answer in the tool's place; the tool is not started."""
+    try:
+        response: Any = json.loads(result)
+    except ValueError as error:
+        print(f"bascule: --result is no JSON: {error}", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE) from error
+    _decide(store, approval, digest, policy, verdict="respond", reason=reason, response=response)
+
+
+@app.command("terminate")
+def terminate(
+    approval: _Id, store: _Store, digest: _Digest, reason: _Reason = "", policy: _Policy = None
+) -> None:
+    """Refuse the call and end its run."""
+    _decide(store, approval, digest, policy, verdict="terminate", reason=reason)
+
+
+def _decide(store: Path, approval: str, digest: str, policy: list[Path] | None, **answer: Any) -> None:
+    from bascule.bridge.approval import Decision
+    from bascule.bridge.decide import decide
+    from bascule.bridge.errors import DecisionRefused
+
+    if len(digest) < 16:
+        print("bascule: give at least 16 characters of the digest that was shown", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
+    opened = _open(store)
+    try:
+        record = _find(opened, approval)
+        if not record.digest.startswith(digest):
+            raise DecisionRefused(
+                "digest_mismatch", "this is not what the approval is about now; show it again, then decide"
+            )
+        decision = _signed(Decision(**answer), policy)
+        after = decide(opened.approvals, record.id, decision, digest=record.digest, channel="command line")
+    finally:
+        opened.close()
+    print(f"{after.id} {after.state}")
+
+
+def _signed(decision: Decision, policy: list[Path] | None) -> Decision:
+    import grp
+    import os
+    from dataclasses import replace
+
+    from bascule.bridge.matching import User
+    from bascule.bridge.policy import Policy
+    from bascule.bridge.terminal import whoami
+
+    groups: set[str] = set()
+    for number in os.getgroups():
+        try:
+            groups.add(grp.getgrgid(number).gr_name)
+        except KeyError:
+            continue  # a group without a name
+    user = User(name=whoami(), groups=frozenset(groups))
+    known = Policy.load(*policy).identify(user) if policy else user
+    assert known is not None
+    return replace(decision, by=known.name, groups=known.groups)
+
+
+def _open(path: Path) -> SqliteStore:
+    from bascule.bridge.sqlite_store import SqliteStore
+
+    if not path.exists():
+        print(f"bascule: there is no store {path}", file=sys.stderr)
+        raise typer.Exit(Exit.CONFIGURATION)
+    return SqliteStore(path)
+
+
+def _find(store: SqliteStore, approval: str) -> ApprovalRecord:
+    found = store.approvals.get(approval)
+    if found is not None:
+        return found
+    matching = [
+        each for each in store.approvals.find() if len(approval) >= 8 and each.id.startswith(approval)
+    ]
+    if len(matching) != 1:
+        store.close()
+        problem = "several approvals begin" if matching else "no approval begins"
+        print(f"bascule: {problem} with {approval!r}", file=sys.stderr)
+        raise typer.Exit(Exit.FAILED)
+    return matching[0]
+
+
+def _plain(request: ApprovalRequest) -> dict[str, Any]:
+    return {
+        "run_id": request.run_id,
+        "seq": request.seq,
+        "tool": request.tool,
+        "effects": request.effects,
+        "arguments": json.loads(request.arguments),
+        "digest": request.digest,
+        "rules": list(request.why),
+        "requester": request.requester,
+        "expires_at": request.expires_at,
+        "may": list(request.may),
+        "editable": list(request.editable),
+        "grantable": list(request.grantable),
+        "approvers": list(request.approvers),
+        "decided": list(request.decided),
+        "evidence": list(request.evidence),
+        "duplicate": request.duplicate,
+        "batch": request.batch,
+        "line": request.line,
+    }

@@ -1,0 +1,55 @@
+"""What the bridge tells a tool about the call, and what a tool may say instead of giving its result.
+
+A parameter annotated with `ToolContext` gets it; scripts and models never see that parameter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """The call a tool is executed for.
+
+    Attributes:
+        idempotency_key: the same for every attempt of one call, also after a crash of the host; give it to
+            services that take one. Empty when the tool is called by plain Python.
+        run_id, seq: the call.
+        attempt: 1, or more when an earlier attempt failed or its host died.
+    """
+
+    idempotency_key: str = ""
+    run_id: str = ""
+    seq: int = 0
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """Returned by a tool whose job goes on elsewhere; its ``check_back`` function is asked for the result.
+
+    The run may be suspended meanwhile, and another process may do the asking.
+
+    Attributes:
+        check_after_s: seconds until the first question.
+        token: what ``check_back`` needs to find the job; kept in the journal.
+    """
+
+    check_after_s: float
+    token: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Answer of a ``reconcile`` function: the call took effect, and this is its result."""
+
+    value: Any = field(default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class DidNotHappen:
+    """Answer of a ``reconcile`` function: the call certainly did not take effect and may be made again."""
