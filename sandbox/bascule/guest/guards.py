@@ -24,6 +24,7 @@ from bascule.guest.reading import About
 from bascule.guest.rules.attributes import REPLACED
 from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
 from bascule.guest.tables import Tables, Verdict
+from bascule.guest.withheld import Withheld
 
 _super_self = super.__dict__["__self__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
@@ -157,6 +158,8 @@ class Guards:
             return _Shim(name, self._replacement(owner, name, value))
         if kind is types.FunctionType and self._is_own_name(value, name):
             return value
+        if isinstance(value, Withheld):
+            value.use()
         raise missing_attribute(value, name, self.tables.instances.get(kind, frozenset()))
 
     def _of_instance(self, kind: type, name: str) -> tuple[Verdict, type]:
@@ -320,6 +323,8 @@ class _Shim:
 
 
 def _read_only(value: object, name: str) -> AttributeError:
+    if isinstance(value, Withheld):
+        value.use()
     if type(value) is ToolCall:
         return AttributeError(value.missing_await())
     what = f"class {value.__name__!r}" if isinstance(value, type) else f"{type(value).__name__!r} object"
