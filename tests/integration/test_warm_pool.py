@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bascule.bridge import Executor, Limits
-from bascule.bridge.lifecycle import sandbox_limits
+from bascule.bridge.guest import sandbox_limits
 from bascule.sandbox import (
     Backend,
     GuestImage,

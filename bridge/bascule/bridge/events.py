@@ -22,6 +22,7 @@ EventName = Literal[
     "call.completed",
     "call.failed",
     "call.denied",
+    "call.withheld",
     "run.output",
     "run.finished",
 ]

@@ -22,9 +22,9 @@ from bascule.bridge.blocking import LoopThread
 from bascule.bridge.decide import decide
 from bascule.bridge.errors import DecisionRefused, ExecutorClosedError, RunBusy, RunNotFound
 from bascule.bridge.events import EventChannel, Subscriber
+from bascule.bridge.guest import sandbox_limits
 from bascule.bridge.journal import Journal
 from bascule.bridge.lanes import Resources
-from bascule.bridge.guest import sandbox_limits
 from bascule.bridge.lifecycle import resume_script, run_script
 from bascule.bridge.limits import Limits
 from bascule.bridge.matching import User
@@ -32,6 +32,7 @@ from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.order import RunOrder, Surroundings
 from bascule.bridge.policy import Policy
 from bascule.bridge.redaction import Redactor, keep_log_clean
+from bascule.bridge.rehearsal import Rehearsal, WantedEffects
 from bascule.bridge.result import JsonValue, Result
 from bascule.bridge.runs import cancel_run, follow_run, resolve_call
 from bascule.bridge.store import Answer, Store
@@ -160,18 +161,23 @@ class Executor:
                 the store can be written, `resume` goes on.
         """
         backend = await self._open()
-        order = RunOrder(
-            run_id=f"run-{secrets.token_hex(8)}",
-            script=script,
-            seed=secrets.randbits(63) if seed is None else seed,
-            now=time.time(),
-            user=None if self._user is None else self._user.name,
-            groups=frozenset() if self._user is None else self._user.groups,
-            image=backend.image_hash,
-            stubs=self._stubs,
-            guest_limits=self._limits.for_guest(),
-        )
+        order = self._order(script, seed, backend)
         return await self._see_through(await run_script(order, self._surroundings(backend)), wait=wait)
+
+    async def rehearse(self, script: str, *, seed: int | None = None) -> Rehearsal:
+        """Find out what effects a script wants, before anything happens; nothing of it is kept.
+
+        Reads that policy allows are made. Every other call is withheld, and using its result ends the
+        rehearsal there.
+
+        Raises:
+            SandboxError, HandshakeError, ExecutorClosedError: see `run`.
+        """
+        backend = await self._open()
+        wanted = WantedEffects()
+        around = replace(self._surroundings(backend), rehearsal=wanted, store=MemoryStore())
+        result = await run_script(self._order(script, seed, backend), around)
+        return Rehearsal(effects=tuple(wanted.found), complete=result.status == "ok", result=result)
 
     async def resume(self, run_id: str, *, wait: bool = True) -> Result:
         """Go on with a run that was suspended, or whose host died; in any process, on the same guest image.
@@ -349,6 +355,19 @@ class Executor:
         if self._warm:
             pool.keep_ready(sandbox_limits(self._limits))
         return pool
+
+    def _order(self, script: str, seed: int | None, backend: Backend) -> RunOrder:
+        return RunOrder(
+            run_id=f"run-{secrets.token_hex(8)}",
+            script=script,
+            seed=secrets.randbits(63) if seed is None else seed,
+            now=time.time(),
+            user=None if self._user is None else self._user.name,
+            groups=frozenset() if self._user is None else self._user.groups,
+            image=backend.image_hash,
+            stubs=self._stubs,
+            guest_limits=self._limits.for_guest(),
+        )
 
     def _surroundings(self, backend: Backend) -> Surroundings:
         return Surroundings(

@@ -91,6 +91,12 @@ def denied(message: str) -> CallFailed:
     return CallFailed(ToolFailure(kind="denied", message=message, suggestion=DO_NOT_REPEAT), "denied")
 
 
+def withheld(tool: AnyTool, line: int) -> CallFailed:
+    """Return what a rehearsal gives for a call it does not make."""
+    where = f"{tool.name} at line {line}"
+    return CallFailed(ToolFailure(kind="withheld", message=where), "withheld")
+
+
 def secret_in_arguments() -> CallFailed:
     """Return the failure of a call that would carry a secret of the host; its arguments are not repeated."""
     return denied("the arguments hold a secret of the host, which scripts must not have")

@@ -8,6 +8,7 @@ are reserved, all in one transaction.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -76,6 +77,7 @@ class Gate:
     labels: frozenset[str] = frozenset()
     evidence: Evidence = field(default_factory=Evidence)
     notes: list[Note] = field(default_factory=list[Note])
+    _asked: dict[bytes, asyncio.Lock] = field(init=False, default_factory=dict[bytes, asyncio.Lock])
 
     def decide(self, tool: AnyTool, record: CallRecord, arguments: Arguments) -> Verdict:
         """Return what policy says.
@@ -103,6 +105,15 @@ class Gate:
             CallFailed: ``denied``, now or before in this run.
             RunTerminated: an operator ended the run, or an expiry did.
         """
+        if verdict.effect != "ask":
+            return Clearance(arguments=arguments)
+        # The same call issued many times at once is asked about one by one: a denial settles the rest.
+        async with self._asked.setdefault(record.identity, asyncio.Lock()):
+            return await self._ask(tool, record, arguments, verdict)
+
+    async def _ask(
+        self, tool: AnyTool, record: CallRecord, arguments: Arguments, verdict: Verdict
+    ) -> Clearance:
         note = ""
         while verdict.effect == "ask":
             requirement = verdict.requirement

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
+from typing import Final
 
 from bascule.bridge.errors import LeaseLost, ResumeError, StoreError
 from bascule.bridge.guest import Guest, start_guest
@@ -18,6 +20,9 @@ from bascule.bridge.order import RunOrder, Surroundings, order_of
 from bascule.bridge.result import Result
 from bascule.bridge.store import LEASE_S, Store
 from bascule.bridge.verdict import RunStopped
+
+MAX_LOST_GUESTS: Final = 2
+"""How often a run whose sandbox was killed from outside is replayed in a new one."""
 
 
 async def run_script(order: RunOrder, around: Surroundings, guest: Guest | None = None) -> Result:
@@ -70,8 +75,18 @@ async def _drive(
     try:
         guest = guest or await start_guest(around.backend, around.limits, order.run_id)
         run = LiveRun(order, around, guest, journal, narrator, history)
-        keeper = asyncio.create_task(_keep_lease(around.store, journal, run))
+        keeper = asyncio.create_task(_keep_lease(around.store, journal, lambda: run))
         result = await run.to_end()
+        for _ in range(MAX_LOST_GUESTS if order.session is None else 0):
+            if not run.guest_lost:
+                break
+            journal.append(EventKind.RESUMED)
+            journal.audit("run.resumed", reason="its sandbox was killed")
+            await journal.flush()
+            history = read_history(order.run_id, journal.entries)
+            guest = await start_guest(around.backend, around.limits, order.run_id)
+            run = LiveRun(order, around, guest, journal, narrator, history)
+            result = await run.to_end()
         await _leave(order, around.store, journal, run, result)
     except BaseException:
         # Also when this task is cancelled. The run can be resumed, whatever broke.
@@ -109,7 +124,7 @@ async def _leave(order: RunOrder, store: Store, journal: Journal, run: LiveRun, 
     await store.release(journal, record)
 
 
-async def _keep_lease(store: Store, journal: Journal, run: LiveRun) -> None:
+async def _keep_lease(store: Store, journal: Journal, live: Callable[[], LiveRun | None]) -> None:
     """Renew the lease in time, and end the run when that fails or somebody asks for it."""
     loop = asyncio.get_running_loop()
     renewed = loop.time()
@@ -118,9 +133,14 @@ async def _keep_lease(store: Store, journal: Journal, run: LiveRun) -> None:
             await store.changed(LEASE_S / 3)
             row = store.run(journal.run_id)
             if row is not None and row.cancel_requested:
-                run.stop(RunStopped("cancelled", "cancelled", "cancelled: somebody ended this run"))
+                _stop(live(), RunStopped("cancelled", "cancelled", "cancelled: somebody ended this run"))
             if loop.time() - renewed >= LEASE_S / 3 or row is None:
                 await asyncio.to_thread(store.renew, journal)
                 renewed = loop.time()
     except (StoreError, LeaseLost) as lost:
-        run.stop(lost)
+        _stop(live(), lost)
+
+
+def _stop(run: LiveRun | None, reason: BaseException) -> None:
+    if run is not None:
+        run.stop(reason)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import msgspec
 
 from bascule.bridge.asking import Asking
@@ -95,11 +97,13 @@ class LiveRun:
             store=around.store,
             redactor=around.redactor,
             throttle=around.throttle,
+            rehearsal=around.rehearsal,
         )
         replay = None if history is None else Replay(history)
         self._conversation = Conversation(guest.sandbox, guest.inbox, shared, self._clock, replay)
         self._ended = False
         self.suspended: RunSuspended | None = None
+        self.guest_lost = False
 
     async def to_end(self) -> Result:
         """Let the script run, and judge the outcome.
@@ -111,6 +115,7 @@ class LiveRun:
         await self._guest.greet(self._around.limits)
         finish: Finish | None = None
         stopped: RunStopped | None = None
+        vanished = False
         try:
             finish = await self._conversation.converse(self._order.start())
         except RunStopped as stop:
@@ -118,18 +123,24 @@ class LiveRun:
         except FrameError as error:
             stopped = violation(error.for_script())
         except SandboxClosed:
-            pass  # how the sandbox ended tells why
+            vanished = True  # how the sandbox ended tells why
         self._clock.guest_waits()
         wall_s = self._clock.wall_s
         if finish is not None and self._order.session is not None and finish.status != "limit":
             ending = ALIVE
         else:
-            ending = await self._guest.end(kill=finish is None)
+            ending = await self._guest.end(kill=stopped is not None)
         await self._conversation.end()
         self.suspended = stopped if isinstance(stopped, RunSuspended) else None
-        await self._gate.close(keep=self.suspended is not None)
+        self.guest_lost = vanished and self._was_killed(ending)
+        await self._gate.close(keep=self.suspended is not None or self.guest_lost)
         self._ended = True
         return self._result(finish, stopped, ending, wall_s=wall_s)
+
+    def _was_killed(self, ending: Ending) -> bool:
+        """Tell whether somebody else killed the guest: neither the host, nor the kernel for what it used."""
+        used_up = ending.oom_killed or self._clock.active_s >= self._around.limits.cpu_s
+        return ending.signal == signal.SIGKILL and not ending.killed and not used_up
 
     def stop(self, reason: BaseException) -> None:
         """End the run soon: a `RunStopped` gives a Result, anything else is raised."""

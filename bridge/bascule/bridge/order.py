@@ -17,6 +17,7 @@ from bascule.bridge.lanes import Resources
 from bascule.bridge.limits import Limits
 from bascule.bridge.policy import Policy
 from bascule.bridge.redaction import Redactor
+from bascule.bridge.rehearsal import WantedEffects
 from bascule.bridge.store import RunRecord, RunStatus, Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
@@ -42,6 +43,7 @@ class Surroundings:
     resources: Resources
     redactor: Redactor
     throttle: Throttle
+    rehearsal: WantedEffects | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

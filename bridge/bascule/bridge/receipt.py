@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-CallState = Literal["not_started", "denied", "running", "done", "failed", "unknown", "answered"]
+CallState = Literal["not_started", "denied", "running", "done", "failed", "unknown", "answered", "withheld"]
 """``not_started``: refused by a check, or overtaken by the end; no tool ran. ``denied``: by policy or
 a person; no tool ran. ``running``: the tool was running when the run ended. ``done``: the tool returned.
 ``failed``: the tool raised. ``unknown``: it was started and nobody knows whether it happened. ``answered``:
-a person gave the result in the tool's place; no tool ran."""
+a person gave the result in the tool's place; no tool ran. ``withheld``: a rehearsal only noted it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

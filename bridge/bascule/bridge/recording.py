@@ -143,6 +143,7 @@ async def rerun(recording: Recording, backend: Backend) -> Rerun:
         store=store,
         events=events,
         workers=workers,
+        approver_workers=workers,
         resources=Resources(),
         redactor=Redactor(),
         throttle=Throttle(),

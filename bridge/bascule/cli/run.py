@@ -15,6 +15,7 @@ from bascule.cli.exits import Exit, describe_exits, exit_for_result
 
 if TYPE_CHECKING:
     from bascule.bridge import Approver, Executor, Result, Store
+    from bascule.bridge.rehearsal import Rehearsal
 
 Approve = Literal["terminal", "console", "deny", "all"]
 Isolation = Literal["container", "oci", "process"]
@@ -52,6 +53,9 @@ _Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for people, 
 _DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
 _Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
+_Rehearse = Annotated[
+    bool, typer.Option("--rehearse", help="Only list the effects the script wants; none happens.")
+]
 _Receipts = Annotated[bool, typer.Option("--receipts", help="Print a table of all calls at the end.")]
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no account.")]
 
@@ -75,6 +79,7 @@ def run(
     wait: bool = True,
     docker_host: str | None = None,
     runtime: str | None = None,
+    rehearse: bool = False,
     json: bool = False,
     receipts: bool = False,
     quiet: bool = False,
@@ -114,6 +119,10 @@ def run(
         print("bascule: --approve all: every call that policy asks about is approved", file=sys.stderr)
     if not quiet:
         executor.subscribe(Progress(sys.stderr))
+    if rehearse:
+        rehearsal = asyncio.run(_rehearse(executor, text, seed))
+        print(rehearsal.describe(), end="")
+        raise typer.Exit(Exit.OK if rehearsal.complete else Exit.FAILED)
     try:
         result = asyncio.run(_run(executor, text, seed, wait=wait))
         if record is not None:
@@ -134,6 +143,11 @@ def run(
 async def _run(executor: Executor, script: str, seed: int | None, *, wait: bool) -> Result:
     async with executor:
         return await executor.run(script, seed=seed, wait=wait)
+
+
+async def _rehearse(executor: Executor, script: str, seed: int | None) -> Rehearsal:
+    async with executor:
+        return await executor.rehearse(script, seed=seed)
 
 
 def _record(store: Store, result: Result, path: Path) -> None:
@@ -194,6 +208,7 @@ def _with_limit_flags() -> Any:
         "wait": _Wait,
         "docker_host": _DockerHost,
         "runtime": _Runtime,
+        "rehearse": _Rehearse,
         "json": _Json,
         "receipts": _Receipts,
         "quiet": _Quiet,

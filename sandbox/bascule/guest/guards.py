@@ -25,6 +25,7 @@ from bascule.guest.rules.attributes import REPLACED
 from bascule.guest.rules.syntax import attribute_problem
 from bascule.guest.shims import Shim, annotation, bound_to, unbound
 from bascule.guest.tables import Tables, Verdict
+from bascule.guest.withheld import Withheld
 
 _super_self = super.__dict__["__self__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
@@ -168,6 +169,8 @@ class Guards:
             return Shim(name, self._replacement(owner, name, value))
         if kind is types.FunctionType and self._is_own_name(value, name):
             return value
+        if isinstance(value, Withheld):
+            value.use()
         raise missing_attribute(value, name, self.tables.instances.get(kind, frozenset()))
 
     def _check_class(self, cls: type, name: str) -> object:
@@ -302,6 +305,8 @@ class Guards:
 
 
 def _read_only(value: object, name: str) -> AttributeError:
+    if isinstance(value, Withheld):
+        value.use()
     if type(value) is ToolCall:
         return AttributeError(value.missing_await())
     what = f"class {value.__name__!r}" if isinstance(value, type) else f"{type(value).__name__!r} object"

@@ -21,6 +21,7 @@ from bascule.guest.ending import Ender, RunEnded
 from bascule.guest.errors import failure_exception
 from bascule.guest.futures import Future, HostFuture, activate
 from bascule.guest.position import calling_line
+from bascule.guest.withheld import Withheld
 from bascule.guest.workers import MAX_WORKERS, Carrier, Worker
 
 if TYPE_CHECKING:
@@ -226,7 +227,9 @@ class Loop:
         future = self._owed.pop(delivery.seq, None)
         if future is None:
             return
-        if delivery.failure is not None:
+        if delivery.failure is not None and delivery.failure.kind == "withheld":
+            future.set_result(Withheld(delivery.failure.message, self._ender))
+        elif delivery.failure is not None:
             future.set_exception(failure_exception(delivery.failure))
         else:
             future.set_result(decode_value(delivery.value))

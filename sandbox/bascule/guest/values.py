@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, cast
 
 from bascule.guest.ending import Abandoned, RunEnded
+from bascule.guest.withheld import Withheld
 from bascule.wire import Note
 
 Plain: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any] | None"
@@ -54,6 +55,8 @@ def to_plain(value: object, *, notes: list[Note] | None = None) -> Any:
     """
 
     def refuse(value: object, path: str, reason: str) -> Any:
+        if type(value) is Withheld:
+            value.use()
         raise ValueError(f"{path}: {reason}" if path else reason)
 
     return _Walk(refuse).plain(value, "", 0)
@@ -68,6 +71,8 @@ def render_result(value: object) -> tuple[Any, list[Note]]:
     notes: list[Note] = []
 
     def replace(value: object, path: str, reason: str) -> Any:
+        if type(value) is Withheld:
+            return "[withheld]"
         if len(notes) < _MAX_NOTES:
             notes.append(Note(code="result_not_json", message=f"result{path}: {reason}"[:300]))
         return _stand_in(value)

@@ -34,6 +34,7 @@ def digest(**changed: object) -> str:
         "tool_digest": "t" * 64,
         "arguments": '{"to":"é"}'.encode(),
         "script_sha256": "s" * 64,
+        "expires_at": None,
         **changed,
     }
     return approval_digest(**facts)  # type: ignore[arg-type]
@@ -48,6 +49,7 @@ def test_the_digest_is_the_hash_of_the_canonical_facts() -> None:
             "tool_digest": "t" * 64,
             "args": {"to": "é"},
             "script_sha256": "s" * 64,
+            "expires_at": None,
         }
     )
     assert digest() == hashlib.sha256(facts).hexdigest()
@@ -62,6 +64,7 @@ def test_the_digest_is_the_hash_of_the_canonical_facts() -> None:
         {"tool_digest": "u" * 64},
         {"arguments": b'{"to":"e"}'},
         {"script_sha256": "r" * 64},
+        {"expires_at": 1.5},
     ],
 )
 def test_any_other_fact_gives_another_digest(changed: dict[str, object]) -> None:

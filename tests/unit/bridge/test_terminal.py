@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from bascule.bridge import ApprovalRequest, ask_in_terminal
-from bascule.bridge.terminal import converse, describe_request, screen
+from bascule.bridge.cards import describe_request
+from bascule.bridge.terminal import converse, screen, whoami
 
 pytestmark = pytest.mark.anyio
 
@@ -85,7 +86,7 @@ async def test_an_answer_decides(terminal: Terminal, typed: str, verdict: str, r
     await terminal.prompted()
     terminal.type(typed)
     decision = await asking
-    assert (decision.verdict, decision.reason, decision.by) == (verdict, reason, "terminal")
+    assert (decision.verdict, decision.reason, decision.by) == (verdict, reason, whoami())
 
 
 @pytest.mark.parametrize("typed", ["\n", "ok\n", "y please\n", "approve\n", " \n"])

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bascule.guest.facade import FacadeGuards
+from bascule.guest.withheld import Withheld
 
 _SAME = (
     bool,
@@ -125,6 +126,8 @@ class Copier:
                     {name: step(value) for name, value in attributes.items()}
                 )
             return copy
+        if kind is Withheld:
+            return x
         raise TypeError(f"cannot copy an object of type {kind.__name__}")
 
 

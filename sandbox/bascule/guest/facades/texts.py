@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bascule.guest.facade import FacadeContext, Members
+from bascule.guest.withheld import end_if_withheld
 from bascule.wire import Note
 
 _PARSED = (dict, list, int, float, bool, type(None))
@@ -66,11 +67,17 @@ def json_module(context: FacadeContext) -> Members:
                 )
                 notes.append(Note(code="json_already_parsed", message=text))
             return s
+        end_if_withheld(s)
         return json.loads(s, **options)
 
     def dumps(obj: object, *, cls: type | None = None, **options: Any) -> str:
         if cls is None:
-            return json.dumps(obj, **_checked(options, _ENCODER_OPTIONS, "json.dumps"))
+            _checked(options, _ENCODER_OPTIONS, "json.dumps")
+            try:
+                return json.dumps(obj, **options)
+            except TypeError:
+                end_if_withheld(obj)
+                raise
         if not issubclass(cls, JSONEncoder):
             raise TypeError("json.dumps: cls must extend json.JSONEncoder; or pass default=function")
         encoder: JSONEncoder = cls(**options)

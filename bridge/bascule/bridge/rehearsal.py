@@ -1,0 +1,98 @@
+"""Rehearsal: what a script wants to do, found out before anything happens.
+
+Reads that policy allows are made; every other call is noted and withheld. The script goes on as long as it
+does not use what it did not get. What it wants beyond that point stays unknown, and the rehearsal says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bascule.bridge.display import show, show_json
+from bascule.bridge.ledger import CallRecord
+from bascule.bridge.policy import Verdict
+from bascule.bridge.result import Result
+from bascule.bridge.rules import Effect
+from bascule.tools import AnyTool
+
+NOTHING: Final = {"type": "null"}
+"""Schema of results that are always None, and so need not be withheld."""
+
+_ARGUMENT_CHARS: Final = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedEffect:
+    """A call the script wants to make.
+
+    Attributes:
+        arguments: canonical JSON.
+        verdict, rules: what policy says about it as things stood.
+    """
+
+    seq: int
+    tool: str
+    effects: str
+    arguments: bytes
+    line: int
+    verdict: Effect
+    rules: tuple[str, ...]
+
+
+class WantedEffects:
+    """Notes the calls of one rehearsal that are not made."""
+
+    def __init__(self) -> None:
+        self.found: list[WantedEffect] = []
+
+    def withholds(self, tool: AnyTool, record: CallRecord, verdict: Verdict) -> bool:
+        """Note a call, unless it is a read that policy allows."""
+        if tool.effects == "read" and verdict.effect == "allow":
+            return False
+        self.found.append(
+            WantedEffect(
+                seq=record.call.seq,
+                tool=tool.name,
+                effects=tool.effects,
+                arguments=record.arguments or b"{}",
+                line=record.call.line,
+                verdict=verdict.effect,
+                rules=verdict.rules,
+            )
+        )
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """What a rehearsal found.
+
+    Attributes:
+        effects: the calls the script wants to make, in issue order.
+        complete: the script came to its end, so there are no more; else it used a result nobody knows yet, or
+            ended otherwise, and may want more after that.
+        result: of the run in which nothing happened.
+    """
+
+    effects: Sequence[WantedEffect]
+    complete: bool
+    result: Result
+
+    def describe(self) -> str:
+        """Return one card with every call in full, safe to show."""
+        lines = [f"The script wants {len(self.effects)} calls with effects; none was made.", ""]
+        for effect in self.effects:
+            arguments = show_json(effect.arguments, max_chars=_ARGUMENT_CHARS)
+            lines.append(
+                f"[{effect.seq}] line {effect.line}: {show(effect.tool)} ({effect.effects}) {arguments}"
+            )
+            lines.append(f"     {effect.verdict} ({show(', '.join(effect.rules))})")
+        if not self.effects:
+            lines = ["The script wants no call with effects."]
+        if not self.complete:
+            error = self.result.error
+            why = "it ended early" if error is None else show(error.message, max_chars=500)
+            lines.append(f"There may be more: {why}")
+        return "\n".join(lines) + "\n"

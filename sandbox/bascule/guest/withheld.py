@@ -1,0 +1,55 @@
+"""What a script holds in a rehearsal in place of a result that does not exist yet. Using it ends it.
+
+It may be kept, passed around, put into lists and returned, because none of that depends on what it is. Every
+other use would be a guess, so the run ends at that line, at once: nothing of the script unwinds.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn, cast
+
+from bascule.guest.ending import Ender
+from bascule.guest.position import calling_line
+
+
+class Withheld:
+    """The result of a call that was not made. Opaque: no attributes, no operations, no text."""
+
+    __slots__ = ("_ender", "_what")
+
+    def __init__(self, what: str, ender: Ender) -> None:
+        self._what = what
+        self._ender = ender
+
+    def use(self, *_: object, **__: object) -> NoReturn:
+        """End the rehearsal: from here on the script depends on the result."""
+        self._ender.stop(
+            status="failed",
+            kind="rehearsal_end",
+            message=f"the rehearsal ends here: the script uses the result of {self._what},"
+            " which was withheld",
+            line=calling_line(),
+        )
+
+
+def end_if_withheld(value: object) -> None:
+    """End the rehearsal if plain data holds a withheld result."""
+    if type(value) is Withheld:
+        value.use()
+    if type(value) is dict:
+        for item in cast("dict[object, object]", value).values():
+            end_if_withheld(item)
+    elif type(value) is list or type(value) is tuple:
+        for item in cast("list[object]", value):
+            end_if_withheld(item)
+
+
+_USES = (
+    "abs add aenter aexit aiter and anext bool bytes call ceil complex contains delitem divmod enter "
+    "eq exit float floor floordiv format ge getitem gt hash iadd index int invert iter le len lshift "
+    "lt matmul mod mul ne neg next or pos pow radd rand rdivmod repr reversed rfloordiv rlshift "
+    "rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor setitem str sub truediv "
+    "trunc xor"
+)
+for _use in _USES.split():  # a table of names reads better as text
+    setattr(Withheld, f"__{_use}__", Withheld.use)
