@@ -31,7 +31,7 @@ TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
 
 APPROVER_THREADS: Final = 128
-"""Threads for a synchronous approver. Their own, so that waiting for people never keeps a tool from running."""
+"""Threads for a synchronous approver: their own, for people who are waited for must not hold up tools."""
 
 _DEFAULT_LIMITS: Final = Limits()
 

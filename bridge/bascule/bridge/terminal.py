@@ -52,7 +52,7 @@ async def ask_in_terminal(request: ApprovalRequest) -> Decision:
 
 @contextlib.asynccontextmanager
 async def _screen_held() -> AsyncGenerator[None]:
-    while not screen.acquire(blocking=False):
+    while not screen.acquire(blocking=False):  # noqa: ASYNC110  # the holder may be in another thread
         await asyncio.sleep(_POLL_S)
     try:
         yield
