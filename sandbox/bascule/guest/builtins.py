@@ -156,8 +156,6 @@ def _print(guards: Guards, output: Writer) -> Callable[..., None]:
         guards.read(file, "write")(text)
         if flush:
             guards.read(file, "flush")()
-            if flush:
-                guards.read(file, "flush")()
 
     return print
 
