@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import socket
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from bascule.sandbox.owner import is_gone, own_name
 from bascule.sandbox.sandbox import Ending
 
 _SIGNAL_BASE = 128
+_log = logging.getLogger("bascule.sandbox")
 
 
 class ContainerSandbox:
@@ -210,9 +212,14 @@ class ContainerBackend:
         """See ``Backend.sweep``."""
         found = await self._engine.call(self._engine.api.containers, all=True, filters={"label": OWNER_LABEL})
         orphans = [str(each["Id"]) for each in found if is_gone(str(each["Labels"].get(OWNER_LABEL, "")))]
+        removed = 0
         for orphan in orphans:
-            await remove(self._engine, orphan)
-        return len(orphans)
+            try:
+                await remove(self._engine, orphan)
+                removed += 1
+            except SandboxError as error:  # a stuck one must not keep every new run from starting
+                _log.warning("orphan %s could not be removed: %s", orphan[:12], error)
+        return removed
 
     async def close(self) -> None:
         """See ``Backend.close``."""
