@@ -124,11 +124,13 @@ class Policy:
         if len(text) > MAX_FILE_BYTES:
             raise PolicyError(where, [f"it is larger than {MAX_FILE_BYTES} bytes"])
         try:
-            file = RuleFile.model_validate(read_yaml(text))
-        except ValidationError as error:
-            raise PolicyError(where, [_describe(problem) for problem in error.errors()]) from error
+            data = read_yaml(text)
         except ValueError as error:
             raise PolicyError(where, [f"not valid YAML: {error}"]) from error
+        try:
+            file = RuleFile.model_validate(data)
+        except ValidationError as error:
+            raise PolicyError(where, [_describe(problem) for problem in error.errors()]) from error
         return cls(file.rules, layer=file.layer, groups=file.groups, where=where)
 
     @classmethod

@@ -1,7 +1,8 @@
 """Reads the YAML of a rule file: what is written is what is meant.
 
-Safe types only; no key twice, because the last one would win silently; scalars as in YAML 1.2, so that the
-country code ``NO`` is a text and not false, and ``010`` or ``2026-11-29`` are texts too.
+No key twice, because the last one would win silently; no anchors, because an alias of an alias of an alias
+makes a few lines into more values than any host has memory for; scalars as in YAML 1.2, so that the country
+code ``NO`` is a text and not false, and ``010`` or ``2026-11-29`` are texts too.
 """
 
 from __future__ import annotations
@@ -13,18 +14,25 @@ import yaml
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader, strict about keys and with few implicit types."""
+    """The safe loader, strict about keys, without anchors, and with few implicit types."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # the library's own class attribute
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        if twice:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key {twice[0]!r} stands twice in one mapping", node.start_mark
-            )
-        return super().construct_mapping(node, deep)
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        loader: Any = self  # the stubs of PyYAML know little of its insides
+        event = loader.peek_event()
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            raise _refused("anchors and aliases are not taken", event)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: set[tuple[str, str]] = set()
+        for key, _ in node.value:
+            written = (key.tag, str(key.value))
+            if written in seen:
+                raise _refused(f"the key {key.value!r:.80} stands twice in one mapping", key)
+            seen.add(written)
+        return super().construct_mapping(node, deep=deep)
 
 
 for _tag, _pattern, _first in (
@@ -37,13 +45,18 @@ for _tag, _pattern, _first in (
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"$"), [""])
 
 
+def _refused(problem: str, place: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+
+
 def read_yaml(text: bytes | str) -> object:
     """Return what YAML text says.
 
     Raises:
-        ValueError: it is no valid YAML, or says something twice.
+        ValueError: it is not valid, or uses what is not taken; the message names the place.
     """
     try:
-        return yaml.load(text, Loader=_Loader)  # a safe loader
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(str(error)) from error
+        data: object = yaml.load(text, Loader=_Loader)  # a safe loader, and stricter
+    except Exception as error:  # PyYAML raises whatever its constructors stumble over
+        raise ValueError(str(error) or type(error).__name__) from error
+    return data

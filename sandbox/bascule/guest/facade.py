@@ -35,6 +35,9 @@ class Facade:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"module {self.__name__!r} is read-only")
 
+    def __hash__(self) -> int:
+        return hash(self.__name__)
+
     def __repr__(self) -> str:
         return f"<module {self.__name__!r}>"
 

@@ -22,8 +22,9 @@ from bascule.guest.facade import Rows
 from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown
 from bascule.guest.reading import About
 from bascule.guest.rules.attributes import REPLACED
-from bascule.guest.rules.syntax import attribute_problem
+from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
 from bascule.guest.shims import Shim, annotation, bound_to, unbound
+from bascule.guest.specials import Specials
 from bascule.guest.tables import Tables, Verdict
 from bascule.guest.withheld import Withheld
 
@@ -56,6 +57,7 @@ class Guards:
         self._class_names: dict[str, set[type]] = {}
         self._super_names: dict[str, set[type]] = {}
         self._about = About(self.classes, namespace)
+        self._specials = Specials(self.tables, self.classes, self._set_field)
 
     # ------------------------------------------------------------ the helpers of the transformed code
 
@@ -70,7 +72,7 @@ class Guards:
             hidden.UPDATE: self.check_update,
             hidden.DELETE: self.check_delete,
             hidden.SUPER: self.check_super,
-            hidden.SPECIAL: self.read_special,
+            hidden.SPECIAL: self._specials.read,
             hidden.ABOUT: self._about.read,
             hidden.CLASS: self.classes.register,
             hidden.FINISH: self.classes.finish,
@@ -109,13 +111,16 @@ class Guards:
             raise TypeError(f"attribute name must be string, not {type(name).__name__!r}")
         if name in About.NAMES:
             return self._about.read(value, name)
+        if name in SPECIAL_METHODS:
+            return self._specials.read(value, name)
         if problem := attribute_problem(name):
             raise AttributeError(problem)
         return getattr(self.check(value, name), name)
 
     def write(self, value: object, name: str, content: object, /) -> None:
         """Set an attribute exactly as ``value.name = content`` written in the script would; or raise."""
-        self._check_dynamic(name)
+        if type(name) is not str or name not in SPECIAL_METHODS:
+            self._check_dynamic(name)
         setattr(self.check_write(value, name), name, content)
 
     def delete(self, value: object, name: str, /) -> None:
@@ -129,6 +134,12 @@ class Guards:
             raise TypeError(f"attribute name must be string, not {type(name).__name__!r}")
         if problem := attribute_problem(name):
             raise AttributeError(problem)
+
+    @staticmethod
+    def defines(value: object, name: str) -> bool:
+        """Whether the class of an object, a class itself or its metaclass defines a special name."""
+        classes = [*type(value).__mro__, *(value.__mro__ if isinstance(value, type) else ())]
+        return any(name in cls.__dict__ for cls in classes)
 
     def owns(self, cls: type, /) -> bool:
         """Whether the script made this class, by a class statement or through a facade."""
@@ -291,17 +302,12 @@ class Guards:
             return Shim(name, self._replacement(owner, name, None if of_class else value))
         raise AttributeError(f"super() does not give {name!r} of {owner.__name__!r} to scripts")
 
-    def read_special(self, value: object, name: str) -> object:
-        """Return ``Class.__init__`` and the like; objects do not give their special methods."""
-        if isinstance(value, type) and (self.classes.is_known(value) or value in self.tables.extensible):
-            owner = next((base for base in value.__mro__ if name in base.__dict__), None)
-            if owner is not None and (
-                self.classes.is_known(owner)
-                or owner in self.tables.extensible
-                or owner in self.tables.instances
-            ):
-                return getattr(value, name)
-        raise AttributeError(f"`{name}` can be read only from a class of yours or one it inherits from")
+    def _set_field(self, value: object, name: str, content: object) -> None:
+        """``object.__setattr__`` for scripts: past what a frozen dataclass refuses, not past the guards."""
+        self._check_dynamic(name)
+        if isinstance(value, type):
+            raise TypeError(f"can't apply this __setattr__ to class {value.__name__!r}")
+        object.__setattr__(self.check_write(value, name), name, content)
 
 
 def _read_only(value: object, name: str) -> AttributeError:

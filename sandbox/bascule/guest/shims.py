@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bascule.guest.formatting import without_addresses
+
 
 def bound_to(function: Callable[..., object], first: object) -> Callable[..., object]:
     """Bind the first argument in a closure: functools.partial would show what it holds."""
@@ -21,6 +23,16 @@ def unbound(function: Callable[..., object]) -> Callable[..., object]:
         return function(*args, **kwargs)
 
     return free
+
+
+def without_addresses_of(function: Callable[..., object]) -> Callable[..., object]:
+    """Leave the addresses out of the text that a function gives."""
+
+    def clean(*args: object, **kwargs: object) -> object:
+        made = function(*args, **kwargs)
+        return without_addresses(made) if type(made) is str else made
+
+    return clean
 
 
 class Shim:

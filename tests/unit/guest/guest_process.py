@@ -35,6 +35,11 @@ _PROGRAM = "from bascule.guest.main import main; main()"
 _ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
+def _measuring() -> dict[str, str]:
+    """Hand a running coverage measurement on to the guest, whose environment is otherwise our own."""
+    return {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+
+
 @dataclass(kw_only=True)
 class Ended:
     """What was left of a guest.
@@ -67,7 +72,7 @@ class Guest:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_ENVIRONMENT,
+            env={**_ENVIRONMENT, **_measuring()},
         )
         self._splitter = FrameSplitter(max_bytes=MAX_GUEST_FRAME_BYTES)
         self._payloads: list[bytes] = []
