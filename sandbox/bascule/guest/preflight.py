@@ -7,7 +7,7 @@ work. Only certainties count: a doubtful case is left to the run.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from bascule.guest.await_checks import check_awaits
 from bascule.guest.call_checks import check_tool_calls
@@ -25,8 +25,11 @@ MAX_FINDINGS = 25
 _CHECKS = (check_imports, check_names, check_module_attributes, check_tool_calls, check_awaits, check_fields)
 
 
-def check_script(text: str, stubs: Sequence[ToolStub]) -> CompiledScript:
+def check_script(text: str, stubs: Sequence[ToolStub], known: Collection[str] = ()) -> CompiledScript:
     """Compile a script and check it against its tools.
+
+    Args:
+        known: names that earlier scripts of the session have left.
 
     Raises:
         ScriptRefused: with all findings of compiler and checks in one list, by line.
@@ -34,17 +37,21 @@ def check_script(text: str, stubs: Sequence[ToolStub]) -> CompiledScript:
     parsed = parse_script(text, tool_names=[stub.name for stub in stubs])
     compiled, errors = try_compile(parsed)
     uses_async = has_async(parsed.tree) if compiled is None else compiled.uses_async
-    found = ordered([*errors, *check_calls(parsed.tree, parsed.source, stubs, uses_async)])
+    found = ordered([*errors, *check_calls(parsed.tree, parsed.source, stubs, uses_async, known)])
     if compiled is None or found:
         raise ScriptRefused(tuple(found))
     return compiled
 
 
 def check_calls(
-    tree: ast.Module, source: Source, stubs: Sequence[ToolStub], uses_async: bool
+    tree: ast.Module,
+    source: Source,
+    stubs: Sequence[ToolStub],
+    uses_async: bool,
+    known: Collection[str] = (),
 ) -> list[ScriptError]:
     """Return what is certainly wrong with names, imports, tool calls, awaits and fields, by line."""
-    survey = Survey(tree, source, stubs, uses_async)
+    survey = Survey(tree, source, stubs, uses_async, known)
     for check in _CHECKS:
         check(survey)
     return ordered(survey.findings)

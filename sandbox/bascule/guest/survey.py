@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from bascule.guest.bindings import bound_by
@@ -36,11 +36,20 @@ class Survey:
     Attributes:
         tools: stubs by dotted name, without those whose first part the script binds itself.
         roots: names under which tools are reached.
+        known: names that earlier scripts of the session have left.
         findings: everything that is certainly wrong.
     """
 
-    def __init__(self, tree: ast.Module, source: Source, stubs: Sequence[ToolStub], uses_async: bool) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        source: Source,
+        stubs: Sequence[ToolStub],
+        uses_async: bool,
+        known: Collection[str] = (),
+    ) -> None:
         self.tree = tree
+        self.known = known
         self.source = source
         self.uses_async = uses_async
         self.findings: list[ScriptError] = []
