@@ -1,4 +1,4 @@
-"""The examples of docs/policy.md and docs/approvals.md: rule files are valid, code runs, tables are complete."""
+"""The examples of docs/policy.md and docs/approvals.md: rule files are valid, code runs, tables tell all."""
 
 from __future__ import annotations
 

@@ -31,7 +31,11 @@ for _ in range(5):
         pass
 """,
     "catch everything, then look-alikes": """
-for target in ("evil", "fine ", " fine", "FINE", "f\\u0131ne", "fine\\u200b", "fi\\u00adne", "fine\\n", "\\ufb01ne"):
+targets = [
+    "evil", "fine ", " fine", "FINE", "f\\u0131ne",
+    "fine\\u200b", "fi\\u00adne", "fine\\n", "\\ufb01ne",
+]
+for target in targets:
     try:
         danger(target)
     except:
