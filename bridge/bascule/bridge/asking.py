@@ -364,7 +364,7 @@ class Asking:
             note = refused.message
 
     async def _ask_batch(self, approver: BatchApprover, records: Sequence[ApprovalRecord]) -> None:
-        open_ = list(records)
+        open_: list[ApprovalRecord] = list(records)
         notes: dict[str, str] = {}
         for attempt in range(MAX_ATTEMPTS):
             found = [self.store.approvals.get(record.id) for record in open_]

@@ -35,6 +35,7 @@ from bascule.bridge.redaction import Redactor, keep_log_clean
 from bascule.bridge.rehearsal import Rehearsal, WantedEffects
 from bascule.bridge.result import JsonValue, Result
 from bascule.bridge.runs import cancel_run, follow_run, resolve_call
+from bascule.bridge.session import Session
 from bascule.bridge.store import Answer, Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.waking import due_runs, wait_until_due
@@ -193,8 +194,29 @@ class Executor:
             SandboxError, HandshakeError, StoreError, LeaseLost: see `run`.
         """
         backend = await self._open()
+        row = self._store.run(run_id)
+        if row is not None and row.session is not None:
+            async with self.session(row.session) as session:
+                return await session.resume(wait=wait)
         result = await resume_script(run_id, self._surroundings(backend))
         return await self._see_through(result, wait=wait)
+
+    def session(self, session_id: str | None = None) -> Session:
+        """Return a session: scripts that share their variables. Use it as ``async with``.
+
+        Args:
+            session_id: of a session in the store that is to go on; None begins a new one.
+        """
+
+        async def surround() -> Surroundings:
+            return self._surroundings(await self._open())
+
+        def make_order(script: str, session: str, ordinal: int) -> RunOrder:
+            assert self._backend is not None
+            order = self._order(script, None, self._backend)
+            return replace(order, run_id=f"{session}.{ordinal}", session=session, ordinal=ordinal)
+
+        return Session(session_id or f"session-{secrets.token_hex(8)}", surround, make_order)
 
     async def resume_due(self) -> list[Result]:
         """Go on, at once, with every run of the store that can go on and that nobody works on.

@@ -327,7 +327,7 @@ class MemoryStore:
         )
         if left.status != "finished":
             return
-        if not self._keep_values:
+        if not self._keep_values and left.session is None:
             for event in self._events[left.run_id]:
                 event.payload = None
         self._finished[left.run_id] = None

@@ -35,14 +35,19 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-for _tag, _pattern, _first in (
+_SCALARS = (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("null", r"~|null|Null|NULL", "~nN"),
+    ("null", "", ""),
     ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
     ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})$"), list(_first))
-_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"$"), [""])
+)
+"""Tags, what they look like, and the characters they begin with."""
+
+for _tag, _pattern, _begins in _SCALARS:
+    _found = (f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})$"))
+    for _character in _begins or [""]:
+        _Loader.yaml_implicit_resolvers.setdefault(_character, []).append(_found)
 
 
 def _refused(problem: str, place: Any) -> yaml.MarkedYAMLError:

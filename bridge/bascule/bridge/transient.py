@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import email.utils
 import time
-from collections.abc import Mapping
 from typing import Any, Final
 
 from bascule.tools import AnyTool
@@ -41,10 +40,10 @@ def find_retry_after_s(error: BaseException) -> float | None:
     if isinstance(own, int | float) and not isinstance(own, bool):
         return max(0.0, float(own))
     for holder in (getattr(error, "response", None), error):
-        headers: Any = getattr(holder, "headers", None)
-        if not isinstance(headers, Mapping) and not hasattr(headers, "get"):
+        read: Any = getattr(getattr(holder, "headers", None), "get", None)
+        if read is None:
             continue
-        text = headers.get("Retry-After") or headers.get("retry-after")
+        text: object = read("Retry-After") or read("retry-after")
         if isinstance(text, str):
             return _read_retry_after(text)
     return None

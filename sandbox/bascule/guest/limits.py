@@ -138,17 +138,22 @@ def recursion_of(limits: GuestLimits) -> int:
     return min(limits.recursion, MAX_RECURSION)
 
 
-def apply_process_limits(limits: GuestLimits) -> None:
-    """Bound memory, CPU time, core files and recursion of this process, for good."""
+def apply_process_limits(limits: GuestLimits, *, session: bool = False) -> None:
+    """Bound memory, CPU time, core files and recursion of this process, for good.
+
+    A session gets CPU time anew for each script, which a bound for good cannot give; there the timers alone
+    hold, and the host's own limit on running time.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with open("/proc/self/statm", "rb") as statm:
         used_bytes = int(statm.read().split()[0]) * resource.getpagesize()
     # Threads add their stacks one by one: see Worker.
     memory_bytes = used_bytes + limits.memory_bytes
     _lower(resource.RLIMIT_AS, memory_bytes, memory_bytes + MAX_WORKERS * STACK_BYTES)
-    used_s = resource.getrusage(resource.RUSAGE_SELF)
-    cpu_s = int(used_s.ru_utime + used_s.ru_stime + limits.cpu_s + GRACE_S) + 2
-    _lower(resource.RLIMIT_CPU, cpu_s, cpu_s)
+    if not session:
+        used_s = resource.getrusage(resource.RUSAGE_SELF)
+        cpu_s = int(used_s.ru_utime + used_s.ru_stime + limits.cpu_s + GRACE_S) + 2
+        _lower(resource.RLIMIT_CPU, cpu_s, cpu_s)
     sys.setrecursionlimit(recursion_of(limits) + _OWN_FRAMES)
 
 

@@ -314,6 +314,19 @@ class Loop:
         if self.run_ended is not None:
             raise self.run_ended
 
+    def reopen(self, *, max_calls: int) -> None:
+        """Forget what the last script of a session left behind, and serve the next one."""
+        self._max_calls = max_calls
+        self._calls = 0
+        for waiting in (self._ready, self._runnable, self._deliveries, self._parked):
+            waiting.clear()
+        for left in (self._owed, self._workers, self.unstarted, self.tasks):
+            left.clear()
+        self.failed.clear()
+        self.current_task = None
+        self.run_ended = None
+        self.running = self.closed = self._stopping = False
+
     def close(self) -> None:
         """Refuse everything from now on and unwind what still waits."""
         self.closed = True

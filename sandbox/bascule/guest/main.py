@@ -71,13 +71,19 @@ def _serve(channel: Channel) -> None:
 
     channel.frame_bytes = min(start.limits.frame_bytes, MAX_GUEST_FRAME_BYTES)
     run = Run(start, channel, end)
-    apply_process_limits(start.limits)
-    deadlines = Deadlines(start.limits, run.time_is_up)
-    channel.meter = deadlines
-    deadlines.start()
-    finish = run_script(run)
-    deadlines.cancel()
-    channel.finish(finish)
+    apply_process_limits(start.limits, session=start.session)
+    while True:
+        deadlines = Deadlines(start.limits, run.time_is_up)
+        channel.meter = deadlines
+        deadlines.start()
+        finish = run_script(run)
+        deadlines.cancel()
+        channel.meter = NoDeadlines()
+        channel.finish(finish)
+        if not start.session or finish.status == "limit":
+            return
+        start = channel.start()
+        run.begin(start)
 
 
 def _take_streams() -> tuple[int, int]:

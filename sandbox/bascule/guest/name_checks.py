@@ -23,6 +23,8 @@ def check_names(survey: Survey) -> None:
     for name, uses in survey.loads.items():
         if name in survey.binders or name in _GIVEN or name in survey.roots or name in SCRIPT_ERRORS:
             continue
+        if name in survey.known:
+            continue
         if is_special(name):
             continue  # the compiler says so
         for node in uses:

@@ -48,5 +48,21 @@ def build_namespace(
         hidden.IMPORT_FROM: imports.import_from,
         hidden.MATCHABLE: matcher.matchable,
         hidden.HOLDER: Holder,
+        hidden.GUARDS: guards,
     }
     return namespace
+
+
+def extend_namespace(
+    namespace: dict[str, object], compiled: CompiledScript, tools: Mapping[str, object]
+) -> None:
+    """Make the globals of one script of a session ready for the next: its names stay, tools are as told."""
+    guards = namespace[hidden.GUARDS]
+    assert isinstance(guards, Guards)
+    namespace |= tools
+    namespace |= guards.globals(compiled.attribute_names)
+
+
+def names_left(namespace: Mapping[str, object]) -> frozenset[str]:
+    """Return the names that a script could write and that are bound."""
+    return frozenset(name for name in namespace if name.isidentifier())

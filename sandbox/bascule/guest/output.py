@@ -44,6 +44,12 @@ class Output:
         self._total_bytes = 0
         self._waiting_bytes = 0
 
+    def begin(self, cap_bytes: int) -> None:
+        """Count anew, for the next script of a session."""
+        self._cap_bytes = cap_bytes
+        self._total_bytes = 0
+        self._sinks.clear()
+
     def write(self, text: str) -> int:
         """Add text; return the number of its characters, as a stream does."""
         if self._sinks:

@@ -6,7 +6,7 @@ work. Only certainties count: a doubtful case is left to the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from bascule.guest.await_checks import check_awaits
 from bascule.guest.call_checks import check_tool_calls
@@ -22,14 +22,17 @@ MAX_FINDINGS = 25
 _CHECKS = (check_imports, check_names, check_module_attributes, check_tool_calls, check_awaits, check_fields)
 
 
-def check_script(text: str, stubs: Sequence[ToolStub]) -> CompiledScript:
+def check_script(text: str, stubs: Sequence[ToolStub], known: Collection[str] = ()) -> CompiledScript:
     """Compile a script and check it against its tools.
+
+    Args:
+        known: names that earlier scripts of the session have left.
 
     Raises:
         ScriptRefused: with all findings of compiler and checks in one list, by line.
     """
     parsed = parse_script(text, tool_names=[stub.name for stub in stubs])
-    findings = check_calls(parsed, stubs)
+    findings = check_calls(parsed, stubs, known)
     compiled, errors = try_compile(parsed)
     found = ordered([*errors, *findings])
     if compiled is None or found:
@@ -37,9 +40,11 @@ def check_script(text: str, stubs: Sequence[ToolStub]) -> CompiledScript:
     return compiled
 
 
-def check_calls(parsed: ParsedScript, stubs: Sequence[ToolStub]) -> list[ScriptError]:
+def check_calls(
+    parsed: ParsedScript, stubs: Sequence[ToolStub], known: Collection[str] = ()
+) -> list[ScriptError]:
     """Return what is certainly wrong with names, imports, tool calls, awaits and fields, by line."""
-    survey = Survey(parsed.source, parsed.outline, stubs)
+    survey = Survey(parsed.source, parsed.outline, stubs, known)
     for check in _CHECKS:
         check(survey)
     return ordered(survey.findings)

@@ -42,12 +42,16 @@ class Run:
         start: the order.
         host: takes commands and gives completions.
         end: ends the run at once with a last frame; does not return.
+
+    Attributes:
+        namespace: globals of the scripts of a session, None before the first and outside sessions.
     """
 
     def __init__(self, start: Start, host: Host, end: Callable[[Finish], NoReturn]) -> None:
         self.start = start
         self.compiled: CompiledScript | None = None
         self._last: Finish | None = None
+        self.namespace: dict[str, object] | None = None
         self._host = host
         self._end = end
         limits = start.limits
@@ -60,6 +64,17 @@ class Run:
         self.environment = Environment(
             clock=clock, rng=random.Random(start.seed), output=self.output, loop=self.loop
         )
+
+    def begin(self, start: Start) -> None:
+        """Make everything ready for the next script of a session; variables, clock and numbers go on."""
+        self.start = start
+        self.compiled = None
+        self._last = None
+        self.environment.notes.clear()
+        self.environment.rng.seed(start.seed)
+        self.environment.clock.set(start.now)
+        self.output.begin(start.limits.output_bytes)
+        self.loop.reopen(max_calls=start.limits.calls)
 
     def tools(self, *, awaitable: bool) -> dict[str, object]:
         """Return the names under which the script finds its tools; dots make namespaces."""

@@ -16,7 +16,7 @@ from bascule.guest.aio.runner import run_to_end
 from bascule.guest.compiler import CompiledScript, ScriptRefused
 from bascule.guest.ending import RunEnded
 from bascule.guest.leftovers import Leftovers
-from bascule.guest.namespace import build_namespace
+from bascule.guest.namespace import build_namespace, extend_namespace, names_left
 from bascule.guest.preflight import check_script
 from bascule.guest.report import describe_exception, position
 from bascule.guest.run import Run, ValueSource
@@ -33,13 +33,20 @@ def run_script(run: Run) -> Finish:
 
     Limits end the run through ``run`` and do not come back, unless its ending raises RunEnded.
     """
+    known = names_left(run.namespace) if run.namespace is not None else ()
     try:
-        compiled = check_script(run.start.script, run.start.tools)
+        compiled = check_script(run.start.script, run.start.tools, known)
     except ScriptRefused as refused:
         return run.finish("refused", errors=refused.errors)
     run.compiled = compiled
     run.environment.notes.extend(compiled.notes)
-    namespace = build_namespace(compiled, run.environment, run.tools(awaitable=compiled.uses_async))
+    namespace, tools = run.namespace, run.tools(awaitable=compiled.uses_async)
+    if namespace is None:
+        namespace = build_namespace(compiled, run.environment, tools)
+    else:
+        extend_namespace(namespace, compiled, tools)
+    if run.start.session:
+        run.namespace = namespace
     try:
         return _execute(run, compiled, namespace)
     except RunEnded as ended:
@@ -67,7 +74,7 @@ def _execute(run: Run, compiled: CompiledScript, namespace: dict[str, object]) -
         value = failure = None
         run.loop.closed = True
         leftovers.close()
-        if compiled.uses_async:
+        if compiled.uses_async and not run.start.session:
             # Coroutines that are still held by a name are found when the name goes.
             namespace.clear()
     return ending()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from bascule.guest.bindings import bound_by
@@ -27,10 +27,14 @@ class Survey:
         tools: stubs by dotted name, without those whose first part the script binds itself.
         roots: names under which tools are reached.
         given: the same, with those that the script binds itself.
+        known: names that earlier scripts of the session have left.
         findings: everything that is certainly wrong.
     """
 
-    def __init__(self, source: Source, whole: Outline, stubs: Sequence[ToolStub]) -> None:
+    def __init__(
+        self, source: Source, whole: Outline, stubs: Sequence[ToolStub], known: Collection[str] = ()
+    ) -> None:
+        self.known = known
         self.source = source
         self.uses_async = whole.has_async
         self.findings: list[ScriptError] = []

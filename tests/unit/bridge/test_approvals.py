@@ -96,9 +96,8 @@ async def pending(store: MemoryStore, count: int = 1) -> list[ApprovalRecord]:
 
 
 def decide(executor: Executor, record: ApprovalRecord, verdict: Any, **more: Any) -> ApprovalRecord:
-    return executor.decide(
-        record.id, Decision(verdict=verdict, **{"by": "olga", **more}), digest=record.digest
-    )
+    more.setdefault("by", "olga")
+    return executor.decide(record.id, Decision(verdict=verdict, **more), digest=record.digest)
 
 
 TO_X = ("mail.send", {"to": "x", "body": "hi"})
