@@ -37,6 +37,8 @@ def main() -> NoReturn:
     read_fd, write_fd = _take_streams()
     faulthandler.enable(file=sys.__stderr__ or 2, all_threads=False)
     warnings.simplefilter("ignore")
+    # What a finalizer raises would be the script's own words on stderr, uncounted.
+    sys.unraisablehook = _say_nothing
     # A debugger's or operator's signal must not become an exception in the script.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     warm_up()
@@ -85,6 +87,10 @@ def _take_streams() -> tuple[int, int]:
     os.closerange(3, read_fd)
     os.closerange(write_fd + 1, _LAST_FD)
     return read_fd, write_fd
+
+
+def _say_nothing(_: object) -> None:
+    return None
 
 
 def _image() -> str:
