@@ -131,6 +131,14 @@ def fresh(function: types.FunctionType) -> types.FunctionType:
     return twin
 
 
+def fresh_functions(members: Members) -> Members:
+    """Return the members of a facade with copies of its functions."""
+    return {
+        name: fresh(value) if isinstance(value, types.FunctionType) else value
+        for name, value in members.items()
+    }
+
+
 def renamed(function: Callable[..., object], name: str) -> types.FunctionType:
     """Return a copy of one of our functions under the name the script knows it by."""
     assert isinstance(function, types.FunctionType)

@@ -8,6 +8,7 @@ then the commands of the stretch go out and deliveries come in, one stretch for 
 from __future__ import annotations
 
 import _thread
+import math
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -134,8 +135,14 @@ class Loop:
         return future
 
     def start_sleep(self, seconds: float) -> HostFuture:
-        """Ask the host for a completion after ``seconds``."""
+        """Ask the host for a completion after ``seconds``.
+
+        Raises:
+            ValueError: that is no number of seconds, or without end.
+        """
         self._check_open()
+        if not math.isfinite(seconds):
+            raise ValueError(f"{seconds} is no number of seconds to wait for")
         seq = self._seq + 1
         self._commands.add_sleep(seq, seconds)
         self._seq = seq
@@ -225,7 +232,7 @@ class Loop:
         delivery = deliveries.popleft()
         self._clock.set(delivery.now)
         future = self._owed.pop(delivery.seq, None)
-        if future is None:
+        if future is None or future.done():
             return
         if delivery.failure is not None and delivery.failure.kind == "withheld":
             future.set_result(Withheld(delivery.failure.message, self._ender))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator
 
 from bascule.guest.futures import CancelledError, Future, current_loop
@@ -118,6 +119,8 @@ async def sleep(delay: float, result: object = None) -> object:
 
 def call_later(delay: float, callback: Callable[[], object]) -> Future:
     """Have ``callback()`` called after ``delay`` seconds; cancel what this returns to take it back."""
+    if delay == math.inf:
+        return Future()  # never
     if delay > 0:
         return current_loop().call_later(delay, callback)
     # Nothing to wait for: no need to trouble the host.
