@@ -51,6 +51,9 @@ def load(layer: Layer) -> list[Row]:
     if layer == "interpreter":
         for path in sorted(CORPUS.glob("own_*.txt")):
             rows += _from_text(path, layer)
+    if layer == "container":
+        for path in sorted(CORPUS.glob("walls_*.txt")):
+            rows += _from_text(path, layer)
     return rows
 
 
@@ -83,7 +86,7 @@ def _from_text(path: Path, layer: Layer) -> Iterator[Row]:
         yield Row(
             id=heading["id"],
             layer=layer,
-            kind=path.stem.removeprefix("own_"),
+            kind=path.stem.partition("_")[2],
             outcome=cast("Outcome", heading["outcome"]),
             source=heading["source"],
             code=text[heading.end() + 1 : end].strip("\n") + "\n",

@@ -7,12 +7,23 @@ goes to stderr, because stdout is the wire and is never parsed for text.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 
 import docker
 import pytest
 
-from bascule.sandbox import Backend, Ending, SandboxClosed, SandboxLimits, find_engine, open_backend
+from bascule.bridge import Executor, Result
+from bascule.sandbox import (
+    Backend,
+    Ending,
+    Isolation,
+    SandboxClosed,
+    SandboxError,
+    SandboxLimits,
+    find_engine,
+    open_backend,
+)
 from bascule.wire import FrameError
 from tests.escape.corpus import Row, load
 
@@ -28,13 +39,29 @@ PROGRAM = """
 import os
 if {redirect}:
     os.dup2(2, 1)
-exec(compile({code!r}, "<raw>", "exec"), {{"__name__": "__main__"}})
+def attempt(name, number, *args):
+    import ctypes, errno, platform
+    if platform.machine() != "x86_64":
+        print("numbers of another processor")
+        return -1
+    ctypes.set_errno(0)
+    result = ctypes.CDLL(None, use_errno=True).syscall(number, *args)
+    refusal = errno.errorcode.get(ctypes.get_errno(), "0")
+    print("ESCAPED:" + name if result >= 0 else name + " refused " + refusal)
+    return result
+exec(compile({code!r}, "<raw>", "exec"), {{"__name__": "__main__", "attempt": attempt}})
 """
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[Backend]:
-    opened = open_backend("container", build=True)
+@pytest.fixture(scope="module", params=["container", "oci"])
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    isolation: Isolation = request.param
+    try:
+        opened = open_backend(isolation, build=True)
+    except SandboxError as error:
+        if error.code != "isolation_unsupported":
+            raise
+        pytest.skip(error.message)
     yield opened
     asyncio.run(opened.close())
 
@@ -101,3 +128,31 @@ def test_the_host_still_works_after_all_of_them(backend: Backend, endings: dict[
     assert endings
     row = Row(id="after", layer="container", kind="k", outcome="ok", source="s", code="print('alive')")
     assert "alive" in asyncio.run(attack(backend, row)).stderr_tail
+
+
+def test_there_are_attacks_of_every_kind() -> None:
+    kinds = Counter(row.id.rpartition("-")[0].partition("-")[2] for row in ROWS)
+    assert len(ROWS) >= 80
+    assert kinds.keys() >= {"net", "kernel", "files", "process", "fs", "output"}
+
+
+def test_another_run_beside_the_attacks_gets_its_right_answer(backend: Backend) -> None:
+    bombs = [row for row in ROWS if row.id in ("ctr-process-01", "ctr-process-04", "wall-process-14")]
+
+    async def run() -> tuple[Result, list[Ending]]:
+        attacks = [asyncio.create_task(attack(backend, row)) for row in bombs]
+        async with Executor([], backend=backend) as executor:
+            result = await executor.run("sum(range(100_000))")
+        return result, await asyncio.gather(*attacks)
+
+    result, endings = asyncio.run(run())
+    assert (result.status, result.value) == ("ok", 4999950000)
+    assert len(endings) == len(bombs) == 3
+
+
+def test_what_stopped_a_bomb_is_reported_with_its_number(endings: dict[str, Ending]) -> None:
+    memory, forks = endings["wall-process-03"], endings["ctr-process-01"]
+    assert memory.oom_killed
+    assert memory.peak_memory_bytes == LIMITS.memory_bytes
+    if forks.refused_forks is not None:
+        assert forks.refused_forks > 0
