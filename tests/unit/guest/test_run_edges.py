@@ -130,7 +130,7 @@ def test_time_that_is_up_before_the_script_compiles_has_no_line() -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        "class E(Exception):\n    def __str__(self):\n        print('x' * 9999)\n        return ''\nraise E\n",
+        "class E(Exception):\n    def __str__(self):\n        print('x' * 9999)\nraise E\n",
         "class R:\n    def __repr__(self):\n        print('x' * 9999)\n        return ''\nreturn R()\n",
     ],
 )
