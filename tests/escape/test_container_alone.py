@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-import docker
 import pytest
 
-from bascule.sandbox import Backend, Ending, SandboxClosed, SandboxLimits, find_engine, open_backend
+from bascule.sandbox import Backend, Ending, SandboxClosed, SandboxLimits, open_backend
+from bascule.sandbox.engine import Engine
 from bascule.wire import FrameError
-from tests.escape.corpus import Row, load
+from tests.escape.rows import Row, load
 
 pytestmark = pytest.mark.engine
 
@@ -89,12 +89,12 @@ def test_the_attacks_really_ran(endings: dict[str, Ending]) -> None:
 
 def test_nothing_is_left_of_any_attack(endings: dict[str, Ending]) -> None:
     assert endings
-    client = docker.DockerClient(base_url=find_engine().host)
+    engine = Engine()
     try:
-        left = client.containers.list(all=True, filters={"name": "bascule-escape-"})
-        assert [container.name for container in left] == []
+        left = engine.api.containers(all=True, filters={"name": "bascule-escape-ctr-"})
+        assert [container["Names"] for container in left] == []
     finally:
-        client.close()
+        engine.close()
 
 
 def test_the_host_still_works_after_all_of_them(backend: Backend, endings: dict[str, Ending]) -> None:
