@@ -12,7 +12,6 @@ from bascule.guest import hidden
 from bascule.guest.formatting import reads_nothing
 from bascule.guest.rules.attributes import ATTRIBUTES, REPLACED
 from bascule.guest.rules.syntax import (
-    OBJECT_SETTER,
     READABLE_SPECIALS,
     SPECIAL_METHODS,
     attribute_problem,
@@ -66,9 +65,7 @@ class ExpressionRules(Walker):
         if node.id == "super" and isinstance(node.ctx, ast.Load):
             self._refuse_super(node)
             return node
-        if node.id not in SPECIAL_METHODS:
-            # A function called __init__ is a function; in a class it is what the class could define.
-            self.check_bound_name(node, node.id)
+        self.check_bound_name(node, node.id)
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Visited:
@@ -86,8 +83,7 @@ class ExpressionRules(Walker):
 
     def visit_target(self, node: ast.Attribute, guard: str) -> ast.Attribute:
         """Put ``guard`` in front of an attribute that is stored or deleted."""
-        is_set = node.attr in SPECIAL_METHODS and guard is hidden.WRITE
-        if not is_set and (problem := attribute_problem(node.attr)):
+        if problem := attribute_problem(node.attr):
             self.refuse(node, problem, kind="refused_attribute")
         elif _is_super(node.value):
             self._refuse_super(node)
@@ -118,7 +114,7 @@ class ExpressionRules(Walker):
         if name in READABLE_SPECIALS:
             value = self.expression(node.value)
             return hidden.call(hidden.ABOUT, node, value, hidden.constant(name, node))
-        if name in SPECIAL_METHODS or name == OBJECT_SETTER:
+        if name in SPECIAL_METHODS:
             value = self.expression(node.value)
             return hidden.call(hidden.SPECIAL, node, value, hidden.constant(name, node))
         if problem := attribute_problem(name):
