@@ -12,6 +12,7 @@ from bascule.guest import hidden
 from bascule.guest.formatting import reads_nothing
 from bascule.guest.rules.attributes import ATTRIBUTES, REPLACED
 from bascule.guest.rules.syntax import (
+    READ_ONLY_SPECIALS,
     READABLE_SPECIALS,
     SPECIAL_METHODS,
     attribute_problem,
@@ -65,7 +66,9 @@ class ExpressionRules(Walker):
         if node.id == "super" and isinstance(node.ctx, ast.Load):
             self._refuse_super(node)
             return node
-        self.check_bound_name(node, node.id)
+        if node.id not in SPECIAL_METHODS:
+            # A function called __init__ is a function; in a class it is what the class could define.
+            self.check_bound_name(node, node.id)
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Visited:
@@ -83,7 +86,8 @@ class ExpressionRules(Walker):
 
     def visit_target(self, node: ast.Attribute, guard: str) -> ast.Attribute:
         """Put ``guard`` in front of an attribute that is stored or deleted."""
-        if problem := attribute_problem(node.attr):
+        is_set = node.attr in SPECIAL_METHODS and guard is hidden.WRITE
+        if not is_set and (problem := attribute_problem(node.attr)):
             self.refuse(node, problem, kind="refused_attribute")
         elif _is_super(node.value):
             self._refuse_super(node)
@@ -114,7 +118,7 @@ class ExpressionRules(Walker):
         if name in READABLE_SPECIALS:
             value = self.expression(node.value)
             return hidden.call(hidden.ABOUT, node, value, hidden.constant(name, node))
-        if name in SPECIAL_METHODS:
+        if name in SPECIAL_METHODS or name in READ_ONLY_SPECIALS:
             value = self.expression(node.value)
             return hidden.call(hidden.SPECIAL, node, value, hidden.constant(name, node))
         if problem := attribute_problem(name):

@@ -22,12 +22,10 @@ from bascule.guest.facade import Rows
 from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown
 from bascule.guest.reading import About
 from bascule.guest.rules.attributes import REPLACED
-from bascule.guest.rules.syntax import attribute_problem
-from bascule.guest.shims import Shim, annotation, bound_to, only_for, unbound, without_addresses_of
+from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
+from bascule.guest.shims import Shim, annotation, bound_to, unbound
+from bascule.guest.specials import Specials
 from bascule.guest.tables import Tables, Verdict
-
-_TEXT_METHODS = frozenset({"__repr__", "__str__", "__format__", "__mod__"})
-"""Methods whose native implementations put addresses into the text they give."""
 
 _super_self = super.__dict__["__self__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
@@ -58,6 +56,7 @@ class Guards:
         self._class_names: dict[str, set[type]] = {}
         self._super_names: dict[str, set[type]] = {}
         self._about = About(self.classes, namespace)
+        self._specials = Specials(self.tables, self.classes, self._set_field)
 
     # ------------------------------------------------------------ the helpers of the transformed code
 
@@ -72,7 +71,7 @@ class Guards:
             hidden.UPDATE: self.check_update,
             hidden.DELETE: self.check_delete,
             hidden.SUPER: self.check_super,
-            hidden.SPECIAL: self.read_special,
+            hidden.SPECIAL: self._specials.read,
             hidden.ABOUT: self._about.read,
             hidden.CLASS: self.classes.register,
             hidden.FINISH: self.classes.finish,
@@ -111,13 +110,16 @@ class Guards:
             raise TypeError(f"attribute name must be string, not {type(name).__name__!r}")
         if name in About.NAMES:
             return self._about.read(value, name)
+        if name in SPECIAL_METHODS:
+            return self._specials.read(value, name)
         if problem := attribute_problem(name):
             raise AttributeError(problem)
         return getattr(self.check(value, name), name)
 
     def write(self, value: object, name: str, content: object, /) -> None:
         """Set an attribute exactly as ``value.name = content`` written in the script would; or raise."""
-        self._check_dynamic(name)
+        if type(name) is not str or name not in SPECIAL_METHODS:
+            self._check_dynamic(name)
         setattr(self.check_write(value, name), name, content)
 
     def delete(self, value: object, name: str, /) -> None:
@@ -141,6 +143,14 @@ class Guards:
     def owns(self, cls: type, /) -> bool:
         """Whether the script made this class, by a class statement or through a facade."""
         return self.classes.is_known(cls)
+
+    def number(self, value: object, /) -> int:
+        """Return what ``id(value)`` gives the script."""
+        return self.classes.number(value)
+
+    def number_of(self, value: object, /) -> int | None:
+        """Return what ``id(value)`` gave the script, None when it never asked."""
+        return self.classes.number_if_asked(value)
 
     def view(self, cls: type, /) -> object:
         """Return a class as the script may hold it: itself, or what stands for it."""
@@ -297,20 +307,12 @@ class Guards:
             return Shim(name, self._replacement(owner, name, None if of_class else value))
         raise AttributeError(f"super() does not give {name!r} of {owner.__name__!r} to scripts")
 
-    def read_special(self, value: object, name: str) -> object:
-        """Return ``Class.__init__`` and the like; objects do not give their special methods."""
-        if isinstance(value, type) and (self.classes.is_known(value) or value in self.tables.extensible):
-            owner = next((base for base in value.__mro__ if name in base.__dict__), None)
-            if owner is not None and self.classes.is_known(owner):
-                return getattr(value, name)
-            if owner is object and name in ("__repr__", "__hash__"):
-                return unbound(self.classes.order if name == "__hash__" else stable_object_repr)
-            if owner is not None and (owner in self.tables.extensible or owner in self.tables.instances):
-                found: Callable[..., object] = getattr(value, name)
-                if isinstance(found, types.FunctionType):
-                    found = only_for(owner, found)
-                return without_addresses_of(found) if name in _TEXT_METHODS else found
-        raise AttributeError(f"`{name}` can be read only from a class of yours or one it inherits from")
+    def _set_field(self, value: object, name: str, content: object) -> None:
+        """``object.__setattr__`` for scripts: past what a frozen dataclass refuses, not past the guards."""
+        self._check_dynamic(name)
+        if isinstance(value, type):
+            raise TypeError(f"can't apply this __setattr__ to class {value.__name__!r}")
+        object.__setattr__(self.check_write(value, name), name, content)
 
 
 def _read_only(value: object, name: str) -> AttributeError:
