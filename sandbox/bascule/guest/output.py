@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import NoReturn
 
 HAND_OVER_BYTES = 64 << 10
 """Text kept before it is handed to the host in the middle of a stretch."""
@@ -33,7 +34,7 @@ class Output:
     )
 
     def __init__(
-        self, *, cap_bytes: int, hand_over: Callable[[], None], overflow: Callable[[int], None]
+        self, *, cap_bytes: int, hand_over: Callable[[], None], overflow: Callable[[int], NoReturn]
     ) -> None:
         self._cap_bytes = cap_bytes
         self._hand_over = hand_over
@@ -66,14 +67,9 @@ class Output:
 
     def _keep(self, text: str) -> int:
         if text.isascii():
-            size = len(text)
-        else:
-            data = text.encode("utf-8", "backslashreplace")
-            size = len(data)
-            if size > len(text):
-                text_safe = data.decode("utf-8")
-                return self._add(text_safe, size, len(text))
-        return self._add(text, size, len(text))
+            return self._add(text, len(text), len(text))
+        data = text.encode("utf-8", "backslashreplace")
+        return self._add(data.decode("utf-8"), len(data), len(text))
 
     def flush(self) -> None:
         """Do nothing: everything printed is kept in order anyway."""
@@ -100,11 +96,6 @@ class Output:
         """Whether there is anything to take."""
         return bool(self._parts)
 
-    @property
-    def waiting_bytes(self) -> int:
-        """UTF-8 bytes of what is there to take."""
-        return self._waiting_bytes
-
     def _add(self, text: str, size: int, characters: int) -> int:
         room = self._cap_bytes - self._total_bytes
         self._total_bytes += size
@@ -112,7 +103,6 @@ class Output:
             kept = text.encode("utf-8")[: max(room, 0)].decode("utf-8", "ignore")
             self._parts.append(kept)
             self._overflow(self._total_bytes)
-            return characters
         self._parts.append(text)
         self._waiting_bytes += size
         if self._waiting_bytes >= HAND_OVER_BYTES:

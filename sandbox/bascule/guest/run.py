@@ -186,7 +186,7 @@ class Run:
         if act is not None:
             self._host.hand_over(act)
 
-    def _output_overflow(self, printed_bytes: int) -> None:
+    def _output_overflow(self, printed_bytes: int) -> NoReturn:
         line = calling_line()
         self.stop(
             status="limit",

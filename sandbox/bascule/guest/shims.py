@@ -35,6 +35,18 @@ def without_addresses_of(function: Callable[..., object]) -> Callable[..., objec
     return clean
 
 
+def only_for(owner: type, function: Callable[..., object]) -> Callable[..., object]:
+    """Make a method written in Python check what it is called on, as those written in C do."""
+
+    def checked(first: object, /, *args: object, **kwargs: object) -> object:
+        if not isinstance(first, owner):
+            name = f"{owner.__name__}.{function.__name__}"
+            raise TypeError(f"{name}() needs a {owner.__name__!r} object, not {type(first).__name__!r}")
+        return function(first, *args, **kwargs)
+
+    return checked
+
+
 class Shim:
     """Carries a safe implementation under the name the code reads next; scripts never hold it."""
 
