@@ -52,6 +52,9 @@ _log = logging.getLogger("bascule.bridge")
 
 _OPEN: Final = (ApprovalState.PENDING, ApprovalState.APPROVED)
 _MAX_RECORDS: Final = 20_000
+BY_PEOPLE: Final = ("the operator denied this call", "nobody decided about this call in time")
+"""How messages of denials by people begin; the same call is denied again without asking."""
+
 MAX_ATTEMPTS: Final = 5
 """Times an approver is asked again about one call because its decision could not be taken."""
 
@@ -234,13 +237,13 @@ class Asking:
                         f"an operator ended the run: {reason}", line=question.record.call.line
                     )
                 self.ledger.denied[question.record.identity] = reason
-                raise denied(f"the operator denied this call: {reason}")
+                raise denied(f"{BY_PEOPLE[0]}: {reason}")
             case ApprovalState.EXPIRED:
                 if card.requirement.on_expiry == "terminate":
                     message = "nobody decided about a call in time, which ends this run"
                     raise RunTerminated(message, line=question.record.call.line)
                 self.ledger.denied[question.record.identity] = "nobody decided in time"
-                raise denied("nobody decided about this call in time, so it is denied")
+                raise denied(f"{BY_PEOPLE[1]}, so it is denied")
             case _:
                 raise denied(card.note or f"its approval was {approval.state}")
 
