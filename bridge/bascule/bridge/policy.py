@@ -119,12 +119,12 @@ class Policy:
         Raises:
             PolicyError: as `load`.
         """
-        from bascule.bridge.rule_text import read_yaml  # only those who have a rule file pay for the import
+        from bascule.bridge.plain_yaml import parse_yaml  # only those who have a rule file pay for the import
 
         if len(text) > MAX_FILE_BYTES:
             raise PolicyError(where, [f"it is larger than {MAX_FILE_BYTES} bytes"])
         try:
-            file = RuleFile.model_validate(read_yaml(text))
+            file = RuleFile.model_validate(parse_yaml(text))
         except ValidationError as error:
             raise PolicyError(where, [_describe(problem) for problem in error.errors()]) from error
         except ValueError as error:

@@ -24,8 +24,9 @@ from pydantic import (
 
 from bascule.bridge.hosts import find_host
 
-Scalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
-Number = StrictInt | StrictFloat
+_Float = Annotated[StrictFloat, Field(allow_inf_nan=False)]
+Scalar = StrictBool | StrictInt | _Float | StrictStr | None
+Number = StrictInt | _Float
 Effect = Literal["allow", "ask", "deny"]
 Layer = Literal["organisation", "project", "run"]
 Move = Literal["approve", "edit", "reject", "respond", "terminate"]
