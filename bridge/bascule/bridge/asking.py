@@ -322,8 +322,13 @@ class Asking:
             task = self._start(self._ask_batch(approver, records))
             self._of.update((record.id, task) for record in records if len(records) == 1)
         else:
+            same: dict[tuple[str, str], list[ApprovalRecord]] = {}
             for record in records:
-                self._of[record.id] = self._start(self._ask_one(record))
+                card = read_card(record)
+                same.setdefault((card.tool, card.arguments), []).append(record)
+            for group in same.values():
+                task = self._start(self._ask_in_turn(group))
+                self._of.update((record.id, task) for record in group if len(group) == 1)
 
     async def _wait(self, record: CallRecord, approval: ApprovalRecord) -> ApprovalRecord:
         if approval.state != ApprovalState.PENDING:
@@ -347,6 +352,18 @@ class Asking:
         return self.parking.parked(
             approval.seq, reason, wake_at=approval.expires_at, key=f"approval:{approval.id}"
         )
+
+    async def _ask_in_turn(self, same: Sequence[ApprovalRecord]) -> None:
+        """Ask about equal calls one after the other; a denial settles the rest."""
+        for index, record in enumerate(same):
+            await self._ask_one(record)
+            after = self.store.approvals.get(record.id)
+            if after is not None and after.state == ApprovalState.REJECTED:
+                last = read_card(after).last
+                reason = redact("" if last is None else last.reason) or "no reason was given"
+                for other in same[index + 1 :]:
+                    self._cancel(other.id, note=f"the same call was denied before in this run: {reason}")
+                return
 
     async def _ask_one(self, record: ApprovalRecord) -> None:
         """Ask the approver of this process about one call until a decision of it is taken."""

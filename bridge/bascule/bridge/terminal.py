@@ -14,7 +14,8 @@ import json
 import os
 import sys
 import termios
-from collections.abc import Sequence
+import threading
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Final, TextIO, cast
 from weakref import WeakKeyDictionary
@@ -40,6 +41,14 @@ _GRANTS: Final = {
 }
 _GRANT_WORDS: Final[dict[str, Grade]] = {"ya": "args_in_run", "yt": "tool_in_run", "ys": "script"}
 
+READ_S: Final = 0.5
+"""Time between a card and its prompt. What is typed until then was meant for what stood there before."""
+
+_POLL_S: Final = 0.05
+
+screen: Final = threading.Lock()
+"""Held from a card to its answer: whoever writes to the terminal waits, so that nothing pushes it away."""
+
 _one_at_a_time: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
@@ -60,11 +69,21 @@ class TerminalApprover:
             print(f"bascule: no terminal to ask about {shown}; denied", file=sys.stderr)
             return [_reject("there is no terminal to ask") for _ in requests]
         lock = _one_at_a_time.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-        async with lock:
+        async with lock, _screen_held():  # the second for other event loops of this process
             read, write = sys.stdin.fileno(), sys.stderr
             if len(requests) == 1:
                 return [await converse(requests[0], read=read, write=write)]
             return await converse_about_all(requests, read=read, write=write)
+
+
+@contextlib.asynccontextmanager
+async def _screen_held() -> AsyncGenerator[None]:
+    while not screen.acquire(blocking=False):  # noqa: ASYNC110  # the holder may be in another thread
+        await asyncio.sleep(_POLL_S)
+    try:
+        yield
+    finally:
+        screen.release()
 
 
 ask_in_terminal: Final = TerminalApprover()
@@ -76,6 +95,7 @@ async def converse_about_all(
 ) -> list[Decision]:
     """Hold one conversation about calls that were issued together."""
     write.write(describe_batch(requests))
+    await _let_it_be_read(write)
     _forget_what_was_typed(read)
     while True:
         write.write(f"Approve these {len(requests)} calls? [a]ll, [n]one, or [o]ne by one: ")
@@ -86,7 +106,7 @@ async def converse_about_all(
             return [_reject("the terminal was closed") for _ in requests]
         word, _, reason = line.strip().partition(" ")
         match word.lower():
-            case "a" | "all" if not reason:
+            case "a" | "all" if not reason and _is_whole(line):
                 return [_approve() for _ in requests]
             case "n" | "none":
                 return [_reject(reason.strip()) for _ in requests]
@@ -98,7 +118,17 @@ async def converse_about_all(
 
 async def converse(request: ApprovalRequest, *, read: int, write: TextIO) -> Decision:
     """Hold one conversation about one request, over an input descriptor and an output stream."""
+    try:
+        return await _converse(request, read=read, write=write)
+    except asyncio.CancelledError:
+        write.write("\nwithdrawn: nobody waits for this call any more\n")
+        write.flush()
+        raise
+
+
+async def _converse(request: ApprovalRequest, *, read: int, write: TextIO) -> Decision:
     write.write(describe_request(request))
+    await _let_it_be_read(write)
     _forget_what_was_typed(read)
     offers = [_HELP[move] for move in request.may] + [
         _GRANTS[rung] for rung in request.grantable if rung != "once"
@@ -116,6 +146,8 @@ async def converse(request: ApprovalRequest, *, read: int, write: TextIO) -> Dec
             write.write(f"  arguments  {show_json(request.arguments, max_chars=len(request.arguments))}\n")
             continue
         try:
+            if not _is_whole(line) and word not in ("n", "no"):
+                raise ValueError("Please end the line with Enter.")
             decision = _read_answer(request, word, rest)
         except ValueError as error:
             write.write(f"{error}\n")
@@ -189,6 +221,15 @@ def _approve() -> Decision:
 
 def _reject(reason: str) -> Decision:
     return Decision(verdict="reject", reason=reason, by=whoami())
+
+
+async def _let_it_be_read(write: TextIO) -> None:
+    write.flush()
+    await asyncio.sleep(READ_S)
+
+
+def _is_whole(line: str) -> bool:
+    return line.endswith(("\n", "\r"))
 
 
 def _forget_what_was_typed(descriptor: int) -> None:
