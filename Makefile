@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check escape conformance bench image lock clean venv types-mypy types-pyright
+.PHONY: help demo test check escape conformance bench bench-faults image lock clean venv types-mypy types-pyright
 
 BIN := .venv/bin
 # Finds, installs or starts a container engine, runs the command, stops the engine if it was started here
@@ -38,6 +38,9 @@ conformance: venv ## Run model-written scripts through the container and print w
 
 bench: venv ## Measure floors and Bascule in turn; table on stdout, JSON under artifacts/
 	@$(GUEST) $(BIN)/python -m tests.bench
+
+bench-faults: venv ## Kill hosts at 20,000 random points and compare; DEATHS=n sets another number
+	@$(BIN)/python -m tests.faults.random_runs $(or $(DEATHS),20000)
 
 image: venv ## Build the guest image
 	@.ci/with-engine $(BIN)/bascule image build

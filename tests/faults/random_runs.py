@@ -8,6 +8,7 @@ one's result, output and effects are compared with it. `python -m tests.faults.r
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import multiprocessing
 import os
@@ -27,10 +28,11 @@ from bascule.bridge.journal import digest_of
 from bascule.bridge.runs import read_result, resolve_call
 from bascule.bridge.store import Store
 from bascule.sandbox import Backend
+from bascule.tools import Registry
 from bascule.wire import BasculeError
 from tests.faults.plan import Died, MortalBackend, MortalStore, Plan
 from tests.faults.scripts import ScriptMaker
-from tests.faults.world import World
+from tests.faults.world import Stage, World
 from tests.forks.backend import ForkBackend
 
 DEATHS_PER_SCRIPT = 12
@@ -52,6 +54,12 @@ class Tally:
     problems: list[str] = field(default_factory=list[str])
 
 
+@functools.cache
+def the_stage() -> Stage:
+    """Return the tools of this process."""
+    return Stage()
+
+
 def seen(result: Result) -> tuple[object, ...]:
     """Return what the author of a script sees of a run."""
     errors = [(error.kind, error.message) for error in result.errors]
@@ -70,8 +78,10 @@ def receipts(result: Result) -> Counter[tuple[str, bytes, str]]:
 async def live(world: World, backend: Backend, path: Path, script: str, run_id: str | None) -> Result:
     """Let one host live: begin the run, or take it up; until it ends, or the host dies."""
     store = MortalStore(path, world.plan)
+    stage = the_stage()
+    stage.world = world
     executor = Executor(
-        world.tools(),
+        Registry(stage.tools),
         backend=MortalBackend(backend, world.plan),
         approver=approve_all,
         limits=LIMITS,

@@ -53,6 +53,9 @@ _log = logging.getLogger("bascule.bridge")
 
 _OPEN: Final = (ApprovalState.PENDING, ApprovalState.APPROVED)
 _MAX_RECORDS: Final = 20_000
+BY_PEOPLE: Final = ("the operator denied this call", "nobody decided about this call in time")
+"""How messages of denials by people begin; the same call is denied again without asking."""
+
 MAX_ATTEMPTS: Final = 5
 """Times an approver is asked again about one call because its decision could not be taken."""
 
@@ -235,13 +238,13 @@ class Asking:
                         f"an operator ended the run: {reason}", line=question.record.call.line
                     )
                 self.ledger.denied[question.record.identity] = reason
-                raise denied(f"the operator denied this call: {reason}")
+                raise denied(f"{BY_PEOPLE[0]}: {reason}")
             case ApprovalState.EXPIRED:
                 if card.requirement.on_expiry == "terminate":
                     message = "nobody decided about a call in time, which ends this run"
                     raise RunTerminated(message, line=question.record.call.line)
                 self.ledger.denied[question.record.identity] = "nobody decided in time"
-                raise denied("nobody decided about this call in time, so it is denied")
+                raise denied(f"{BY_PEOPLE[1]}, so it is denied")
             case _:
                 raise denied(card.note or f"its approval was {approval.state}")
 
@@ -320,8 +323,13 @@ class Asking:
             task = self._start(self._ask_batch(approver, records))
             self._of.update((record.id, task) for record in records if len(records) == 1)
         else:
+            same: dict[tuple[str, str], list[ApprovalRecord]] = {}
             for record in records:
-                self._of[record.id] = self._start(self._ask_one(record))
+                card = read_card(record)
+                same.setdefault((card.tool, card.arguments), []).append(record)
+            for group in same.values():
+                task = self._start(self._ask_in_turn(group))
+                self._of.update((record.id, task) for record in group if len(group) == 1)
 
     async def _wait(self, record: CallRecord, approval: ApprovalRecord) -> ApprovalRecord:
         if approval.state != ApprovalState.PENDING:
@@ -345,6 +353,18 @@ class Asking:
         return self.parking.parked(
             approval.seq, reason, wake_at=approval.expires_at, key=f"approval:{approval.id}"
         )
+
+    async def _ask_in_turn(self, same: Sequence[ApprovalRecord]) -> None:
+        """Ask about equal calls one after the other; a denial settles the rest."""
+        for index, record in enumerate(same):
+            await self._ask_one(record)
+            after = self.store.approvals.get(record.id)
+            if after is not None and after.state == ApprovalState.REJECTED:
+                last = read_card(after).last
+                reason = redact("" if last is None else last.reason) or "no reason was given"
+                for other in same[index + 1 :]:
+                    self._cancel(other.id, note=f"the same call was denied before in this run: {reason}")
+                return
 
     async def _ask_one(self, record: ApprovalRecord) -> None:
         """Ask the approver of this process about one call until a decision of it is taken."""

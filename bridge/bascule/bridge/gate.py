@@ -22,7 +22,7 @@ from bascule.bridge.approvals_table import (
     Reservation,
     ReservationRefused,
 )
-from bascule.bridge.asking import Asking, Question
+from bascule.bridge.asking import BY_PEOPLE, Asking, Question
 from bascule.bridge.evidence import Evidence
 from bascule.bridge.failure import denied, out_of_budget
 from bascule.bridge.grants import Grant
@@ -184,11 +184,21 @@ class Gate:
         """Stop asking; ``keep`` leaves the questions open, else they are taken back."""
         await self.asking.close(keep=keep)
 
-    def recall(self, tool: AnyTool, seq: int, result: bytes | None) -> None:
-        """Take note of a call that ran before this process did."""
-        self.labels |= tool.labels
-        if result is not None:
-            self.evidence.remember(seq, tool.name, result)
+    def recall(self, tool: AnyTool, record: CallRecord) -> None:
+        """Take note of what an earlier worker left of a call: its labels and result, that it was denied."""
+        past = record.past
+        if past is None:
+            return
+        if past.dispatches:
+            self.labels |= tool.labels
+            if tool.effects == "once":
+                self.ledger.ran_once.add(record.identity)
+        if record.edited_by is not None and past.executed is not None:
+            self._add_note(record, past.executed.encode(), record.edited_by)
+        if past.completed is not None and past.failure is None:
+            self.evidence.remember(record.call.seq, tool.name, past.value)
+        elif past.failure is not None and past.failure.message.startswith(BY_PEOPLE):
+            self.ledger.denied[record.identity] = past.failure.message
 
     def _evaluate(self, tool: AnyTool, arguments: Arguments) -> Verdict:
         policy = self.policy()
@@ -243,11 +253,14 @@ class Gate:
     def _note_edit(self, record: CallRecord, arguments: Arguments, by: str) -> None:
         record.arguments = arguments.canonical
         record.edited_by = by
+        self._add_note(record, arguments.canonical, by)
+
+    def _add_note(self, record: CallRecord, arguments: bytes, by: str) -> None:
         self.notes.append(
             Note(
                 code="call_edited",
                 message=f"call {record.call.seq} of {record.call.tool}: an operator changed its arguments"
-                f" before it ran; it ran with {arguments.canonical[:1000].decode('utf-8', 'replace')}",
+                f" before it ran; it ran with {arguments[:1000].decode('utf-8', 'replace')}",
                 line=record.call.line,
             )
         )

@@ -39,6 +39,8 @@ class Guest:
     def __init__(self, sandbox: Sandbox, image_hash: str) -> None:
         self.sandbox = sandbox
         self.inbox = Inbox(sandbox)
+        self.labels: frozenset[str] = frozenset()
+        """Labels its scripts have gathered: what one of a session read, the next one may hold."""
         self._image_hash = image_hash
         self._greeted = False
         self._closed = False

@@ -73,6 +73,7 @@ class LiveRun:
             journal=journal,
             store=around.store,
             asking=asking,
+            labels=guest.labels,
         )
         shared = Crossing(
             run_id=order.run_id,
@@ -131,6 +132,7 @@ class LiveRun:
         else:
             ending = await self._guest.end(kill=stopped is not None)
         await self._conversation.end()
+        self._guest.labels = self._gate.labels
         self.suspended = stopped if isinstance(stopped, RunSuspended) else None
         self.guest_lost = vanished and self._was_killed(ending)
         await self._gate.close(keep=self.suspended is not None or self.guest_lost)

@@ -128,7 +128,10 @@ class Outstanding:
         args_sha256 = digest_of(args)
         command = call_command(call.seq, call.tool, args_sha256, call.line)
         if self._replay is not None and self._replay.take_command(act, command):
-            record.restore(self._replay.history.call(call.seq), shared.registry.get(call.tool))
+            tool = shared.registry.get(call.tool)
+            record.restore(self._replay.history.call(call.seq), tool)
+            if tool is not None:
+                shared.gate.recall(tool, record)
             shared.budget.result_bytes += record.result_bytes
         else:
             shared.journal.append(

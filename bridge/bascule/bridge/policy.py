@@ -119,18 +119,16 @@ class Policy:
         Raises:
             PolicyError: as `load`.
         """
-        from bascule.bridge.rule_text import read_yaml  # only those who have a rule file pay for the import
+        from bascule.bridge.plain_yaml import parse_yaml  # only those who have a rule file pay for the import
 
         if len(text) > MAX_FILE_BYTES:
             raise PolicyError(where, [f"it is larger than {MAX_FILE_BYTES} bytes"])
         try:
-            data = read_yaml(text)
-        except ValueError as error:
-            raise PolicyError(where, [f"not valid YAML: {error}"]) from error
-        try:
-            file = RuleFile.model_validate(data)
+            file = RuleFile.model_validate(parse_yaml(text))
         except ValidationError as error:
             raise PolicyError(where, [_describe(problem) for problem in error.errors()]) from error
+        except ValueError as error:
+            raise PolicyError(where, [f"not valid YAML: {error}"]) from error
         return cls(file.rules, layer=file.layer, groups=file.groups, where=where)
 
     @classmethod

@@ -15,7 +15,7 @@ import os
 import sys
 import termios
 import threading
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Final, TextIO, cast
 from weakref import WeakKeyDictionary
@@ -27,15 +27,6 @@ from bascule.bridge.display import show, show_json
 from bascule.bridge.result import JsonValue
 
 _MAX_LINE_BYTES: Final = 4096
-
-READ_S: Final = 0.5
-"""Time between a card and its prompt. What is typed until then was meant for what stood there before."""
-
-_POLL_S: Final = 0.05
-
-screen: Final = threading.Lock()
-"""Held from a card to its answer: whoever writes to the terminal waits, so that nothing pushes it away."""
-
 _HELP: Final = {
     "approve": "[y]es",
     "reject": "[n]o, n REASON",
@@ -49,6 +40,14 @@ _GRANTS: Final = {
     "script": "ys the script",
 }
 _GRANT_WORDS: Final[dict[str, Grade]] = {"ya": "args_in_run", "yt": "tool_in_run", "ys": "script"}
+
+READ_S: Final = 0.5
+"""Time between a card and its prompt. What is typed until then was meant for what stood there before."""
+
+_POLL_S: Final = 0.05
+
+screen: Final = threading.Lock()
+"""Held from a card to its answer: whoever writes to the terminal waits, so that nothing pushes it away."""
 
 _one_at_a_time: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -77,13 +76,9 @@ class TerminalApprover:
             return await converse_about_all(requests, read=read, write=write)
 
 
-ask_in_terminal: Final = TerminalApprover()
-"""The approver that asks the person at the terminal."""
-
-
 @contextlib.asynccontextmanager
 async def _screen_held() -> AsyncGenerator[None]:
-    while not screen.acquire(blocking=False):  # noqa: ASYNC110  # the lock is of all threads
+    while not screen.acquire(blocking=False):  # noqa: ASYNC110  # the holder may be in another thread
         await asyncio.sleep(_POLL_S)
     try:
         yield
@@ -91,29 +86,17 @@ async def _screen_held() -> AsyncGenerator[None]:
         screen.release()
 
 
-@contextlib.contextmanager
-def _withdrawing(write: TextIO) -> Generator[None]:
-    """Say on the terminal that a question is off when nobody waits for its answer any more."""
-    try:
-        yield
-    except asyncio.CancelledError:
-        write.write("\nwithdrawn: nobody waits for this call any more\n")
-        write.flush()
-        raise
+ask_in_terminal: Final = TerminalApprover()
+"""The approver that asks the person at the terminal."""
 
 
 async def converse_about_all(
     requests: Sequence[ApprovalRequest], *, read: int, write: TextIO
 ) -> list[Decision]:
     """Hold one conversation about calls that were issued together."""
-    with _withdrawing(write):
-        return await _converse_about_all(requests, read=read, write=write)
-
-
-async def _converse_about_all(
-    requests: Sequence[ApprovalRequest], *, read: int, write: TextIO
-) -> list[Decision]:
-    await _show_card(describe_batch(requests), read=read, write=write)
+    write.write(describe_batch(requests))
+    await _let_it_be_read(write)
+    _forget_what_was_typed(read)
     while True:
         write.write(f"Approve these {len(requests)} calls? [a]ll, [n]one, or [o]ne by one: ")
         write.flush()
@@ -128,19 +111,25 @@ async def _converse_about_all(
             case "n" | "none":
                 return [_reject(reason.strip()) for _ in requests]
             case "o" | "one" if not reason:
-                return [await _converse(request, read=read, write=write) for request in requests]
+                return [await converse(request, read=read, write=write) for request in requests]
             case _:
                 write.write("Please answer a, n or o.\n")
 
 
 async def converse(request: ApprovalRequest, *, read: int, write: TextIO) -> Decision:
     """Hold one conversation about one request, over an input descriptor and an output stream."""
-    with _withdrawing(write):
+    try:
         return await _converse(request, read=read, write=write)
+    except asyncio.CancelledError:
+        write.write("\nwithdrawn: nobody waits for this call any more\n")
+        write.flush()
+        raise
 
 
 async def _converse(request: ApprovalRequest, *, read: int, write: TextIO) -> Decision:
-    await _show_card(describe_request(request), read=read, write=write)
+    write.write(describe_request(request))
+    await _let_it_be_read(write)
+    _forget_what_was_typed(read)
     offers = [_HELP[move] for move in request.may] + [
         _GRANTS[rung] for rung in request.grantable if rung != "once"
     ]
@@ -153,12 +142,12 @@ async def _converse(request: ApprovalRequest, *, read: int, write: TextIO) -> De
             return _reject("the terminal was closed")
         word, _, rest = line.strip().partition(" ")
         word, rest = word.lower(), rest.strip()
-        if not _is_whole(line):
-            word = ""  # the end of input in the middle of a line answers nothing
         if word in ("v", "view") and not rest:
             write.write(f"  arguments  {show_json(request.arguments, max_chars=len(request.arguments))}\n")
             continue
         try:
+            if not _is_whole(line) and word not in ("n", "no"):
+                raise ValueError("Please end the line with Enter.")
             decision = _read_answer(request, word, rest)
         except ValueError as error:
             write.write(f"{error}\n")
@@ -215,8 +204,7 @@ async def _confirm_grant(request: ApprovalRequest, decision: Decision, *, read: 
         what = f"any call of {show(', '.join(request.tools))} by this script, whatever its arguments"
     write.write(f"  This also approves {what}, at most {decision.grant_count} more in this run.\n  [y]es? ")
     write.flush()
-    line = await read_line(read)
-    return _is_whole(line) and line.strip().lower() in ("y", "yes")
+    return (await read_line(read)).strip().lower() in ("y", "yes")
 
 
 def whoami() -> str:
@@ -235,12 +223,9 @@ def _reject(reason: str) -> Decision:
     return Decision(verdict="reject", reason=reason, by=whoami())
 
 
-async def _show_card(text: str, *, read: int, write: TextIO) -> None:
-    """Show what is asked about, leave time to see it, and forget what was typed before."""
-    write.write(text)
+async def _let_it_be_read(write: TextIO) -> None:
     write.flush()
     await asyncio.sleep(READ_S)
-    _forget_what_was_typed(read)
 
 
 def _is_whole(line: str) -> bool:

@@ -430,3 +430,49 @@ async def test_what_still_waits_when_the_run_ends_is_taken_back() -> None:
     assert result.status == "ok"
     assert mail.sent == []
     assert [each.state for each in store.approvals.find()] in ([], [ApprovalState.CANCELLED])
+
+
+async def test_what_a_run_has_read_and_heard_is_known_after_it_was_resumed() -> None:
+    mail = Mail()
+    policy = """
+version: 1
+rules:
+  - {id: leak, effect: deny, match: {tool: mail.send, args: {to: {eq: evil}}, run_labels: {all: [private]}}}
+"""
+    wanted = [
+        ("crm.find", {"name": "ada"}),
+        ("mail.send", {"to": "no"}),
+        ("mail.send", {"to": "ada@example.com"}),
+        ("mail.send", {"to": "no"}),
+        ("mail.send", {"to": "evil"}),
+    ]
+    store = MemoryStore()
+
+    def make() -> Executor:
+        return Executor(
+            mail.tools,
+            policy=Policy.parse(policy),
+            approver=ask_elsewhere,
+            store=store,
+            limits=Limits(hold_warm_s=0.0),
+            backend=GuestBackend(sequence(*wanted)),
+        )
+
+    async with make() as executor, asyncio.timeout(20):
+        suspended = await executor.run("mail.send(...)\n" * 9, wait=False)
+        assert suspended.status == "suspended"
+        decide(executor, (await pending(store))[0], "reject", reason="not to them")
+    async with make() as executor, asyncio.timeout(20):
+        suspended = await executor.resume(suspended.run_id, wait=False)
+        assert suspended.status == "suspended"
+        record = (await pending(store))[0]
+        assert "call 1 (crm.find)" in describe_record(record).evidence[0]
+        decide(executor, record, "approve")
+    async with make() as executor, asyncio.timeout(20):
+        result = await executor.resume(suspended.run_id)
+    assert [call.state for call in result.calls] == ["done", "denied", "done", "denied", "denied"]
+    assert result.calls[3].error is not None
+    assert "not to them" in result.calls[3].error.message
+    assert result.calls[4].error is not None
+    assert "rule leak" in result.calls[4].error.message
+    assert mail.sent == [("ada@example.com", "")]

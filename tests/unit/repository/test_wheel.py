@@ -59,4 +59,4 @@ def test_the_wheel_carries_the_image_files(names: list[str]) -> None:
 
 def test_the_wheel_carries_no_tests_and_no_cases(names: list[str]) -> None:
     found = [name for name in names if "test" in name.lower() or "corpus" in name]
-    assert found == ["bascule/bridge/testing.py"]  # the pytest plugin for users
+    assert found == ["bascule/bridge/testing.py"]  # the pytest plugin, for the tests of users

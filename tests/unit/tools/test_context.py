@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bascule.tools import Registry, ToolContext, ToolDefinitionError, render_stubs, tool
+from bascule.tools import Pending, Registry, ToolContext, ToolDefinitionError, render_stubs, tool
 
 
 @tool(effects="idempotent")
@@ -49,3 +49,18 @@ def test_two_contexts_and_positional_ones_are_refused() -> None:
         with pytest.raises(ToolDefinitionError) as refused:
             tool(function)
         assert refused.value.code == "tool_context_invalid"
+
+
+def test_a_tool_that_may_hand_over_declares_what_its_job_gives_in_the_end() -> None:
+    @tool(effects="once", check_back=lambda token: 1)
+    def train() -> int | Pending:
+        """Train."""
+        return Pending(check_after_s=60, token="job")
+
+    @tool(effects="once", check_back=lambda token: 1)
+    def load() -> Pending:
+        """Load."""
+        return Pending(check_after_s=60, token="job")
+
+    assert train.returns == {"type": "integer"}
+    assert load.returns is None

@@ -6,6 +6,9 @@ Everything that can be wrong with a definition is found here, so that a script n
 from __future__ import annotations
 
 import copy
+import functools
+import operator
+import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +20,7 @@ from pydantic_core import PydanticUndefined
 
 from bascule.tools.arguments import Parameter
 from bascule.tools.canonical import canonical_json, check_plain
+from bascule.tools.context import Pending
 from bascule.tools.docstrings import read_description, read_parameters
 from bascule.tools.errors import ToolDefinitionError
 from bascule.tools.schema import (
@@ -76,7 +80,7 @@ def define(name: str, function: Callable[..., object], *, returns: object = ABSE
         )
         for declared in signature.parameters
     }
-    returned = signature.returns if returns is ABSENT else returns
+    returned = without_pending(signature.returns if returns is ABSENT else returns)
     check_annotation(f"{name}(): the return type", returned, location)
     adapter = None if returned is ABSENT else _adapter(f"{name}(): the return type", returned, location)
     schema = _object_schema(parameters, defs)
@@ -98,6 +102,16 @@ def define(name: str, function: Callable[..., object], *, returns: object = ABSE
         result_adapter=adapter,
         location=location,
     )
+
+
+def without_pending(returned: object) -> object:
+    """Read ``-> Report | Pending`` as a script sees it: it waits, and gets a Report."""
+    if returned is Pending:
+        return ABSENT
+    members = typing.get_args(returned)
+    if typing.get_origin(returned) not in (typing.Union, types.UnionType) or Pending not in members:
+        return returned
+    return functools.reduce(operator.or_, [member for member in members if member is not Pending])
 
 
 def _nullable(declared: Declared) -> object:

@@ -8,6 +8,7 @@ import pytest
 
 from bascule.bridge.errors import PolicyError
 from bascule.bridge.matching import Facts, User
+from bascule.bridge.plain_yaml import parse_yaml
 from bascule.bridge.policy import Policy
 from bascule.tools import AnyTool, tool
 
@@ -236,7 +237,7 @@ def test_a_host_that_cannot_be_told_is_denied_by_a_deny_rule(url: Any) -> None:
         ),
         ("{id: a, effect: allow, match: {tool: x, args: {a: {matches: x}}}}", "matches"),
         ("{id: a, effect: allow, match: {tool: x, args: {a: {host_in: ['https://x']}}}}", "no host name"),
-        ("{id: a, id: b, effect: allow, match: {tool: x}}", "stands twice"),
+        ("{id: a, id: b, effect: allow, match: {tool: x}}", "there twice"),
     ],
 )
 def test_a_file_that_says_nonsense_is_refused(text: str, problem: str) -> None:
@@ -314,12 +315,10 @@ def test_the_digest_of_a_policy_does_not_depend_on_order() -> None:
 
 
 def test_country_codes_dates_and_leading_zeros_are_texts() -> None:
-    from bascule.bridge.rule_text import read_yaml
-
-    assert read_yaml("[NO, on, yes, 2026-11-29, 010, 12:30, 1_000]") == [
+    assert parse_yaml("[NO, on, yes, 2026-11-29, 010, 12:30, 1_000]") == [
         "NO", "on", "yes", "2026-11-29", "010", "12:30", "1_000",
     ]  # fmt: skip
-    assert read_yaml("[true, False, null, ~, 5, -7, 0, 2.5, 1e3, '']") == [
+    assert parse_yaml("[true, False, null, ~, 5, -7, 0, 2.5, 1e3, '']") == [
         True, False, None, None, 5, -7, 0, 2.5, 1000.0, "",
     ]  # fmt: skip
-    assert read_yaml("a:") == {"a": None}
+    assert parse_yaml("a:") == {"a": None}

@@ -1,8 +1,8 @@
-"""Reads the YAML of a rule file: what is written is what is meant.
+"""YAML without its traps: no key twice, no anchors.
 
-No key twice, because the last one would win silently; no anchors, because an alias of an alias of an alias
-makes a few lines into more values than any host has memory for; scalars as in YAML 1.2, so that the country
-code ``NO`` is a text and not false, and ``010`` or ``2026-11-29`` are texts too.
+PyYAML takes the last of two equal keys, so that a second ``rules:`` silently replaces the first; and an alias
+of an alias of an alias makes a few lines into more values than any host has memory for. Scalars are those of
+YAML 1.2: the country code ``NO`` is a text and not false, ``010`` and ``2026-11-29`` are texts too.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from typing import Any
 import yaml
 
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader, strict about keys, without anchors, and with few implicit types."""
-
+class _PlainLoader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # the library's own class attribute
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -30,7 +28,7 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             written = (key.tag, str(key.value))
             if written in seen:
-                raise _refused(f"the key {key.value!r:.80} stands twice in one mapping", key)
+                raise _refused(f"the key {key.value!r:.80} is there twice", key)
             seen.add(written)
         return super().construct_mapping(node, deep=deep)
 
@@ -41,27 +39,28 @@ _SCALARS = (
     ("null", "", ""),
     ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
     ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+."),
 )
 """Tags, what they look like, and the characters they begin with."""
 
 for _tag, _pattern, _begins in _SCALARS:
     _found = (f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})$"))
     for _character in _begins or [""]:
-        _Loader.yaml_implicit_resolvers.setdefault(_character, []).append(_found)
+        _PlainLoader.yaml_implicit_resolvers.setdefault(_character, []).append(_found)
 
 
 def _refused(problem: str, place: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
 
 
-def read_yaml(text: bytes | str) -> object:
-    """Return what YAML text says.
+def parse_yaml(text: bytes | str) -> object:
+    """Return the data of one YAML document.
 
     Raises:
         ValueError: it is not valid, or uses what is not taken; the message names the place.
     """
     try:
-        data: object = yaml.load(text, Loader=_Loader)  # a safe loader, and stricter
+        data: object = yaml.load(text, _PlainLoader)  # a safe loader, and stricter
     except Exception as error:  # PyYAML raises whatever its constructors stumble over
         raise ValueError(str(error) or type(error).__name__) from error
     return data
