@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check escape conformance bench image lock clean venv types-mypy types-pyright
+.PHONY: help demo test check escape conformance bench bench-faults image lock clean venv types-mypy types-pyright
 
 BIN := .venv/bin
 # Finds, installs or starts a container engine, runs the command, stops the engine if it was started here
@@ -36,8 +36,11 @@ escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets th
 conformance: venv ## Run model-written scripts through the container and print what differs
 	@$(GUEST) $(BIN)/pytest tests/conformance
 
-bench: venv ## Measure floors and Bascule in turn; table on stdout, JSON under artifacts/
+bench: venv ## Measure floors, peers and Bascule in turn; tables and verdicts, JSON under artifacts/
 	@$(GUEST) $(BIN)/python -m tests.bench
+
+bench-faults: venv ## Kill guests, hosts and an engine under 1,000 runs, then look for what is left (root)
+	@$(GUEST) $(BIN)/python -m tests.faults
 
 image: venv ## Build the guest image
 	@.ci/with-engine $(BIN)/bascule image build
