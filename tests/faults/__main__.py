@@ -90,9 +90,9 @@ class Soak:
 
     def _strike(self, host: subprocess.Popen[bytes]) -> None:
         chance = self._random.random()
-        if chance < 0.7:
+        if chance < 0.8 or (self._engine is None and chance < 0.9):
             self._kill_a_guest()
-        elif chance < 0.9 or self._engine is None:
+        elif chance < 0.92 or self._engine is None:
             self.counts["(host killed)"] += 1
             host.kill()
         else:
