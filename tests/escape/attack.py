@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bascule.bridge import ApprovalRequest, Decision, Executor, Limits, Result
 from bascule.sandbox import Backend
-from tests.escape.corpus import CANARY, Observed, Row
+from tests.escape.rows import CANARY, Observed, Row
 from tests.escape.tools import NOTE, make_tools
 
 LIMITS = Limits(

@@ -18,7 +18,7 @@ from bascule.sandbox.backend import seccomp_profile
 from bascule.sandbox.container import ContainerBackend
 from bascule.sandbox.engine import Engine
 from tests.escape.attack import Outcomes, attack_all, prepare_notes
-from tests.escape.corpus import CANARY, Row, fault, load
+from tests.escape.rows import CANARY, Row, fault, load
 
 pytestmark = pytest.mark.engine
 

@@ -10,7 +10,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 
-import docker
 import pytest
 
 from bascule.bridge import Executor, Result
@@ -21,11 +20,11 @@ from bascule.sandbox import (
     SandboxClosed,
     SandboxError,
     SandboxLimits,
-    find_engine,
     open_backend,
 )
+from bascule.sandbox.engine import Engine
 from bascule.wire import FrameError
-from tests.escape.corpus import Row, load
+from tests.escape.rows import Row, load
 
 pytestmark = pytest.mark.engine
 
@@ -116,12 +115,12 @@ def test_the_attacks_really_ran(endings: dict[str, Ending]) -> None:
 
 def test_nothing_is_left_of_any_attack(endings: dict[str, Ending]) -> None:
     assert endings
-    client = docker.DockerClient(base_url=find_engine().host)
+    engine = Engine()
     try:
-        left = client.containers.list(all=True, filters={"name": "bascule-escape-"})
-        assert [container.name for container in left] == []
+        left = engine.api.containers(all=True, filters={"name": "bascule-escape-ctr-"})
+        assert [container["Names"] for container in left] == []
     finally:
-        client.close()
+        engine.close()
 
 
 def test_the_host_still_works_after_all_of_them(backend: Backend, endings: dict[str, Ending]) -> None:

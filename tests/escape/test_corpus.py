@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.escape.corpus import CANARY, Layer, Observed, Outcome, Row, fault, load
+from tests.escape.rows import CANARY, Layer, Observed, Outcome, Row, fault, load
 
 LAYERS: tuple[Layer, ...] = ("interpreter", "container", "bridge", "frames", "legit")
 ROWS = [row for layer in LAYERS for row in load(layer)]

@@ -11,7 +11,7 @@ import asyncio
 import pytest
 
 from tests.escape.attack import Outcomes, attack_all, prepare_notes
-from tests.escape.corpus import CANARY, Row, fault, load
+from tests.escape.rows import CANARY, Row, fault, load
 from tests.forks.backend import ForkBackend
 
 ROWS = [*load("interpreter"), *load("bridge"), *load("legit")]

@@ -21,9 +21,8 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
-from bascule.guest.builtins import TypeFunction
 from bascule.guest.calls import Tool, ToolCall
-from bascule.guest.classes import TypeView
+from bascule.guest.classes import TypeFunction, TypeView
 from bascule.guest.compiler import compile_script
 from bascule.guest.ending import RunEnded
 from bascule.guest.facade import Facade

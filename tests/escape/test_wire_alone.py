@@ -15,7 +15,7 @@ import pytest
 from bascule.bridge import Executor, Limits, Result
 from bascule.sandbox import Backend, Sandbox, SandboxLimits, open_backend
 from tests.escape.attack import Refuser, prepare_notes
-from tests.escape.corpus import Row, load
+from tests.escape.rows import Row, load
 from tests.escape.tools import make_tools
 
 pytestmark = pytest.mark.engine

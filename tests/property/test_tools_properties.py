@@ -267,3 +267,29 @@ def test_the_strategies_reach_both_outcomes() -> None:
     with pytest.raises(ToolDefinitionError):
         taking(BAD[0])
     assert math.isfinite(taking(float).validate({"it": 1}).values["it"])
+
+
+class _Tagged(BaseModel):
+    tags: set[str]
+    inner: dict[str, frozenset[int]] = Field(default_factory=dict[str, frozenset[int]])
+
+
+@BRIEF
+@given(st.lists(st.integers()), st.lists(st.text("abcdefgh", max_size=3)), st.randoms(use_true_random=False))
+def test_equal_sets_are_the_same_bytes(numbers: list[int], tags: list[str], chance: Any) -> None:
+    @tool
+    def keep(numbers: set[int], tagged: list[_Tagged | None], order: list[int]) -> None:
+        """Keep."""
+
+    def validate() -> Any:
+        tagged = {"tags": list(tags), "inner": {"x": list(numbers)}}
+        return keep.validate({"numbers": list(numbers), "tagged": [tagged, None], "order": [3, 1, 2]})
+
+    first = validate()
+    chance.shuffle(numbers)
+    chance.shuffle(tags)
+    second = validate()
+    assert first.canonical == second.canonical
+    assert first.values == second.values
+    assert first.plain["order"] == [3, 1, 2]
+    assert first.values["numbers"] == set(numbers)

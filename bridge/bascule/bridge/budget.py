@@ -5,10 +5,15 @@ A budget that is used up ends the run: what a script does beyond its budgets is 
 
 from __future__ import annotations
 
+from typing import Final
+
 from bascule.bridge.failure import CallFailed, LimitReached
 from bascule.bridge.limits import Limits
 from bascule.tools import AnyTool
 from bascule.wire import ToolFailure
+
+MAX_HELD_BYTES: Final = 8 << 20
+"""JSON bytes of arguments of calls that are not over; as objects they take up to a hundred times as much."""
 
 
 class Budget:
@@ -18,6 +23,7 @@ class Budget:
         self._limits = limits
         self.calls = 0
         self.result_bytes = 0
+        self._held_bytes = 0
 
     def reserve_call(self, *, line: int) -> None:
         """Count one call.
@@ -32,6 +38,25 @@ class Budget:
                 line=line,
             )
         self.calls += 1
+
+    def hold_arguments(self, size: int, *, line: int) -> None:
+        """Count the arguments of a call that begins; `release_arguments` when it is over.
+
+        Raises:
+            LimitReached: ``waiting_limit``: the calls that wait or run carry too much together.
+        """
+        self._held_bytes += size
+        if self._held_bytes > MAX_HELD_BYTES:
+            raise LimitReached(
+                "waiting_limit",
+                f"stopped at line {line}: the arguments of all unfinished calls are larger than"
+                f" {MAX_HELD_BYTES} bytes",
+                line=line,
+            )
+
+    def release_arguments(self, size: int) -> None:
+        """Forget the arguments of a call that is over."""
+        self._held_bytes -= size
 
     def reserve_result(self, size: int, tool: AnyTool, *, line: int) -> None:
         """Count the bytes of one result.

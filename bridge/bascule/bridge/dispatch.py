@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable
 
 from bascule.bridge.budget import Budget
 from bascule.bridge.failure import CallFailed, classify_exception, timed_out
@@ -37,7 +38,7 @@ async def call_tool(
     try:
         async with deadline:
             if tool.is_async:
-                return await tool.call(arguments.values)
+                return await _ended(tool.call(arguments.values))
             return await workers.submit(lambda: tool.call(arguments.values))
     except Exception as error:  # whatever a tool raises becomes a failure of this one call
         if isinstance(error, TimeoutError) and deadline.expired():
@@ -64,3 +65,16 @@ def make_deliverable(
         raise CallFailed(ToolFailure(kind="failed", message=error.for_script()), "done") from error
     budget.reserve_result(len(result), tool, line=record.call.line)
     return result
+
+
+async def _ended(call: Awaitable[object]) -> object:
+    """Await a tool. A cancellation or exit of its own making is its failure, not the end of host or run."""
+    try:
+        return await call
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        raise RuntimeError(f"{type(error).__name__} raised") from error

@@ -33,6 +33,9 @@ TOOL_THREADS: Final = 128
 POOL_CEILING: Final = 64
 """Sandboxes of one executor alive at once; further runs wait their turn."""
 
+APPROVER_THREADS: Final = 128
+"""Threads for a synchronous approver: their own, for people who are waited for must not hold up tools."""
+
 _DEFAULT_LIMITS: Final = Limits()
 
 
@@ -94,6 +97,7 @@ class Executor:
         self._stubs = self._registry.stubs()
         self._events = EventChannel()
         self._workers = Workers(size=TOOL_THREADS)
+        self._approver_workers = Workers(size=APPROVER_THREADS)
         self._resources = Resources()
         self._loop_thread: LoopThread | None = None
         self._closed = False
@@ -136,6 +140,7 @@ class Executor:
         if backend is not None and self._owns_backend:
             await backend.close()
         self._workers.close()
+        self._approver_workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._events.close)
 
     def __enter__(self) -> Self:
@@ -209,5 +214,6 @@ class Executor:
             store=self._store,
             events=self._events,
             workers=self._workers,
+            approver_workers=self._approver_workers,
             resources=self._resources,
         )

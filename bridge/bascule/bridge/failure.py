@@ -7,6 +7,7 @@ so a script gets them without either.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import logging
 import re
 import sys
@@ -46,8 +47,11 @@ _BUGS: Final = (
 
 _CREDENTIALS: Final = (
     re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}"),
-    re.compile(r"(?i)\b(api[_-]?key|access[_-]?token|token|password|passwd|secret)([=:]\s*)[^\s&,;]+"),
-    re.compile(r"(://)[^/\s:@]+:[^/\s@]+@"),
+    re.compile(
+        r"(?i)([\w-]{0,64}(?:api[_-]?key|token|passw(?:or)?d|passphrase|secret|credential)[\w-]{0,64}[\"']?)"
+        r"(\s?[=:]\s*)(?:\"[^\"]*\"?|'[^']*'?|[^\s&,;}\"']+)"
+    ),
+    re.compile(r"(://)[^/\s\"'<>]*@"),
 )
 
 
@@ -144,7 +148,10 @@ def redact(text: str) -> str:
 
 
 def _host_roots() -> list[str]:
-    roots = {sys.prefix, sys.base_prefix, str(Path.home()), str(Path.cwd()), tempfile.gettempdir()}
+    roots = {sys.prefix, sys.base_prefix}
+    for find in (Path.home, Path.cwd, tempfile.gettempdir):
+        with contextlib.suppress(OSError, RuntimeError):  # a user without home, a folder that was removed
+            roots.add(str(find()))
     return sorted(roots - {"/"}, key=len, reverse=True)
 
 
@@ -152,7 +159,10 @@ def _message(error: Exception) -> str:
     if isinstance(error, _BUGS):
         return f"internal error in the tool ({type(error).__name__}); the operator's log has the details"
     if isinstance(error, OSError) and error.filename is not None:
-        return redact(error.strerror or type(error).__name__)
+        return redact(str(error.strerror or type(error).__name__))
     if isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str):
         return redact(error.args[0])  # str() of a KeyError is the repr of its key
-    return redact(str(error)) or type(error).__name__
+    try:
+        return redact(str(error)) or type(error).__name__
+    except Exception:  # an exception class is the tool's own code too
+        return type(error).__name__

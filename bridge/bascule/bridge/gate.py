@@ -6,6 +6,7 @@ that was denied is denied again without asking when the script repeats it with t
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from bascule.bridge.failure import CallFailed, redact
 from bascule.bridge.journal import EventKind, Journal
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.policy import Policy, Verdict
+from bascule.bridge.verdict import script_line
 from bascule.bridge.workers import Workers
 from bascule.tools import AnyTool, Arguments
 from bascule.wire import ToolFailure
@@ -44,6 +46,7 @@ class Gate:
     workers: Workers
     announce: Callable[[CallRecord], None]
     _script_sha256: str = field(init=False)
+    _asking: dict[bytes, asyncio.Lock] = field(init=False, default_factory=dict[bytes, asyncio.Lock])
 
     def __post_init__(self) -> None:
         self._script_sha256 = hashlib.sha256(self.script.encode("utf-8", "surrogatepass")).hexdigest()
@@ -71,26 +74,27 @@ class Gate:
             CallFailed: ``denied``, now or before in this run.
         """
         identity = record.identity
-        earlier = self.ledger.denied.get(identity)
-        if earlier is not None:
-            raise _denied(f"the same call was denied before in this run: {earlier}")
-        request = self._request(tool, record, arguments.canonical, verdict)
-        self.journal.append(EventKind.APPROVAL_REQUESTED, seq=request.seq, digest=request.digest)
-        self.announce(record)
-        with self.clock.people():
-            decision = await ask(self.approver, request, self.workers)
-        self._note(request, decision)
-        if decision.verdict != "approve":
-            reason = redact(decision.reason) or "no reason was given"
-            self.ledger.denied[identity] = reason
-            raise _denied(f"the operator denied this call: {reason}")
-        record.approved_by = decision.by
+        # The same call issued many times at once is asked about one by one: a denial settles the rest.
+        async with self._asking.setdefault(identity, asyncio.Lock()):
+            earlier = self.ledger.denied.get(identity)
+            if earlier is not None:
+                raise _denied(f"the same call was denied before in this run: {earlier}")
+            request = self._request(tool, record, arguments.canonical, verdict)
+            self.journal.append(EventKind.APPROVAL_REQUESTED, seq=request.seq, digest=request.digest)
+            self.announce(record)
+            with self.clock.people():
+                decision = await ask(self.approver, request, self.workers)
+            self._note(request, decision)
+            if decision.verdict != "approve":
+                reason = redact(decision.reason) or "no reason was given"
+                self.ledger.denied[identity] = reason
+                raise _denied(f"the operator denied this call: {reason}")
+            record.approved_by = decision.by
 
     def _request(
         self, tool: AnyTool, record: CallRecord, canonical: bytes, verdict: Verdict
     ) -> ApprovalRequest:
         call = record.call
-        lines = self.script.splitlines()
         return ApprovalRequest(
             run_id=self.run_id,
             seq=call.seq,
@@ -108,7 +112,7 @@ class Gate:
             effects=tool.effects,
             why=verdict.rules,
             line=call.line,
-            source=lines[call.line - 1].strip() if 0 < call.line <= len(lines) else "",
+            source=script_line(self.script, call.line).strip(),
             duplicate=record.duplicate,
         )
 

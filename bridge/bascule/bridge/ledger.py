@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from bascule.bridge.receipt import CallError, CallState, Receipt
 from bascule.tools.canonical import canonical_json
 from bascule.wire import Call
@@ -15,7 +17,7 @@ class CallRecord:
     """One call while it is going on; becomes a `Receipt`.
 
     Attributes:
-        arguments: canonical JSON once the arguments are validated, before that None.
+        arguments: canonical JSON once the arguments are validated or refused, before that None.
         dispatched: the tool was started.
     """
 
@@ -35,6 +37,12 @@ class CallRecord:
     def identity(self) -> bytes:
         """Return what two calls share that do the same: hash of tool and canonical arguments."""
         return hashlib.sha256(self.call.tool.encode() + b"\0" + (self.arguments or b"")).digest()
+
+    def keep_bytes(self) -> None:
+        """Keep the arguments as bytes alone: as objects a frame takes up to a hundred times its size."""
+        if self.arguments is None:
+            self.arguments = canonical_json(self.call.args)
+        self.call = structs.replace(self.call, args={})
 
     def receipt(self) -> Receipt:
         """Return the receipt as things stand."""

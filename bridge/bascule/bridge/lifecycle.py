@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import logging
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,12 +28,22 @@ from bascule.bridge.result import Result, Usage, bound_notes
 from bascule.bridge.run import Conversation
 from bascule.bridge.verdict import RunStopped, judge, violation
 from bascule.bridge.workers import Workers
-from bascule.sandbox import Backend, Ending, Sandbox, SandboxClosed, SandboxLimits, image_mismatch
+from bascule.sandbox import (
+    Backend,
+    Ending,
+    Sandbox,
+    SandboxClosed,
+    SandboxError,
+    SandboxLimits,
+    image_mismatch,
+)
 from bascule.tools import Registry
 from bascule.wire import PROTOCOL, Finish, FrameError, Hello, Start, ToolStub
 
 GUEST_OWN_BYTES: Final = 64 << 20
 """Memory the idle guest and its tmpfs may take beside what the script may add."""
+
+_log = logging.getLogger("bascule.bridge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +70,7 @@ class Surroundings:
     store: Store
     events: EventChannel
     workers: Workers
+    approver_workers: Workers
     resources: Resources
 
 
@@ -118,7 +131,7 @@ class _Run:
             ledger=self._ledger,
             journal=journal,
             clock=self._clock,
-            workers=around.workers,
+            workers=around.approver_workers,
             announce=lambda record: narrator.call("call.waiting_approval", record),
         )
         shared = Crossing(
@@ -158,12 +171,21 @@ class _Run:
             pass  # how the sandbox ended tells why
         self._clock.guest_waits()
         wall_s = self._clock.wall_s
-        if finish is None:
-            await self._sandbox.kill()
-        ending = await self._sandbox.close()
+        ending = await self._end_sandbox(kill=finish is None)
         await self._conversation.end()
         self._ended = True
         return self._result(finish, stopped, ending, wall_s=wall_s)
+
+    async def _end_sandbox(self, *, kill: bool) -> Ending:
+        """End the sandbox; an engine that fails only now does not take the receipts with it."""
+        try:
+            if kill:
+                with contextlib.suppress(SandboxError):  # close tries again, and raises it
+                    await self._sandbox.kill()
+            return await self._sandbox.close()
+        except SandboxError as error:
+            _log.error("run %s: the engine failed after the script had begun: %s", self._order.run_id, error)
+            return Ending(exit_code=None, signal=None, oom_killed=False, killed=False, stderr_tail="")
 
     async def clean_up(self) -> None:
         """Leave nothing; does nothing after a run that came to its end."""

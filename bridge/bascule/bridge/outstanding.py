@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
@@ -57,7 +57,7 @@ class Outstanding:
         self._stop = stop
         self._calls: dict[int, tuple[CallRecord, asyncio.Task[None]]] = {}
         self._sleeps: dict[int, asyncio.TimerHandle] = {}
-        self._ready: deque[tuple[Delivery, int]] = deque()
+        self._ready: OrderedDict[int, tuple[Delivery, int]] = OrderedDict()
         self._awaited_calls = 0
         self._last_seq = 0
         self._now = 0.0
@@ -119,7 +119,7 @@ class Outstanding:
             timer.cancel()
         found = self._calls.get(seq)
         if found is None:  # its completion is under way: in the Done just answered, or in the next one
-            self._ready = deque(each for each in self._ready if each[0].seq != seq)
+            self._ready.pop(seq, None)
             return
         record, task = found
         if not record.cancelled:
@@ -133,9 +133,13 @@ class Outstanding:
         """Return completions in the order they became ready, as many as one Done should carry."""
         batch: list[Delivery] = []
         size = 0
-        while self._ready and (not batch or size + self._ready[0][1] <= MAX_BATCH_BYTES):
-            delivery, value_bytes = self._ready.popleft()
+        while self._ready:
+            seq, (delivery, value_bytes) = self._ready.popitem(last=False)
             size += value_bytes
+            if batch and size > MAX_BATCH_BYTES:
+                self._ready[seq] = delivery, value_bytes
+                self._ready.move_to_end(seq, last=False)
+                break
             batch.append(delivery)
         seqs = tuple(str(delivery.seq) for delivery in batch)
         self._shared.journal.append(EventKind.DELIVERED, seqs=seqs, now=self._now)
@@ -200,7 +204,7 @@ class Outstanding:
     def _complete(self, seq: int, value: bytes = b"null", failure: ToolFailure | None = None) -> None:
         self._now = max(self._now, time.time())
         delivery = Delivery(seq=seq, now=self._now, value=msgspec.Raw(value), failure=failure)
-        self._ready.append((delivery, len(value)))
+        self._ready[seq] = delivery, len(value)
         self._changed()
 
 

@@ -22,7 +22,7 @@ from bascule.bridge.limits import Limits
 from bascule.bridge.narrator import Narrator
 from bascule.bridge.receipt import CallError
 from bascule.bridge.workers import Workers
-from bascule.tools import Registry
+from bascule.tools import Arguments, Registry
 from bascule.wire import ToolFailure
 
 
@@ -52,11 +52,14 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
     """
     call = record.call
     turn: Turn | None = None
+    arguments: Arguments | None = None
     try:
         tool = find_tool(shared.registry, call)
         record.effects = tool.effects
         arguments = validate_arguments(tool, call)
         record.arguments = arguments.canonical
+        record.keep_bytes()
+        shared.budget.hold_arguments(len(arguments.canonical), line=call.line)
         verdict = shared.gate.decide(tool, record, arguments)
         turn = shared.lanes.take_turn(tool)
         if tool.effects == "once":
@@ -77,6 +80,7 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
             await shared.journal.commit()
         return result
     except CallFailed as failed:
+        record.keep_bytes()
         record.state = failed.state
         record.error = CallError(kind=failed.failure.kind, message=failed.failure.message)
         _complete(record, shared, "call.denied" if failed.state == "denied" else "call.failed")
@@ -84,6 +88,8 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
             await shared.journal.commit()
         return failed.failure
     finally:
+        if arguments is not None:
+            shared.budget.release_arguments(len(arguments.canonical))
         if turn is not None:
             turn.leave()
 

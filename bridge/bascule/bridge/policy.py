@@ -78,13 +78,13 @@ class Policy:
         Raises:
             PolicyError: as `load`.
         """
-        import yaml  # only those who have a rule file pay for the import
+        from bascule.bridge.plain_yaml import parse_yaml  # only those who have a rule file pay for YAML
 
         if len(text) > MAX_FILE_BYTES:
             raise PolicyError(where, [f"it is larger than {MAX_FILE_BYTES} bytes"])
         try:
-            data: object = yaml.safe_load(text)
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            data = parse_yaml(text)
+        except ValueError as error:
             raise PolicyError(where, [f"not valid YAML: {error}"]) from error
         try:
             file = RuleFile.model_validate(data)

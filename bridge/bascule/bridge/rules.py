@@ -20,8 +20,9 @@ from pydantic import (
     model_validator,
 )
 
-Scalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
-Number = StrictInt | StrictFloat
+_Float = Annotated[StrictFloat, Field(allow_inf_nan=False)]
+Scalar = StrictBool | StrictInt | _Float | StrictStr | None
+Number = StrictInt | _Float
 Effect = Literal["allow", "ask", "deny"]
 
 LATER_RULE_KEYS: Final = frozenset({"budget", "approval"})

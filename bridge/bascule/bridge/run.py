@@ -7,8 +7,9 @@ blocked. Whatever else it does ends the run as ``protocol_violation``.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from typing import Final
+from typing import Final, Literal
 
 from bascule.bridge.clock import RunClock
 from bascule.bridge.inbox import Inbox
@@ -36,6 +37,12 @@ from bascule.wire.frames import GuestFrame
 EXIT_S: Final = 3.0
 """Longest wait for the guest's stream to end after its finish."""
 
+MAX_GUEST_BYTES: Final = 64 << 20
+"""Bytes of frames taken from one guest, its output apart: what is kept of them costs the host memory."""
+
+MAX_COMMANDS: Final = 250_000
+"""Sleeps, cancels and outputs of one run; each is an entry of the journal. Calls have their own limit."""
+
 
 class Conversation:
     """Speaks with one guest."""
@@ -48,6 +55,8 @@ class Conversation:
         self._outstanding = Outstanding(shared, changed=self._inbox.wake, stop=self._inbox.stop_with)
         self._output: list[str] = []
         self._output_bytes = 0
+        self._received_bytes = 0
+        self._commands = 0
 
     @property
     def output(self) -> str:
@@ -84,7 +93,7 @@ class Conversation:
         """
         expected = 1
         self._clock.guest_runs()
-        await self._sandbox.send(encode_frame(start, max_bytes=MAX_HOST_FRAME_BYTES))
+        await self._send(start)
         while True:
             frame = await self._next_frame()
             if isinstance(frame, Finish):
@@ -103,20 +112,31 @@ class Conversation:
             deliveries = await self._next_deliveries()
             expected = len(deliveries)
             self._clock.guest_runs()
-            done = Done(deliveries=deliveries)
-            await self._sandbox.send(encode_frame(done, max_bytes=MAX_HOST_FRAME_BYTES))
+            await self._send(Done(deliveries=deliveries))
 
     async def end(self) -> None:
         """End the calls that are left, and stop listening."""
         await self._outstanding.end()
         await self._inbox.close()
 
+    async def _send(self, frame: Start | Done) -> None:
+        """Send one frame; a guest that does not read it runs out of time like one that does not answer."""
+        try:
+            async with asyncio.timeout(self._clock.remaining_s()):
+                await self._sandbox.send(encode_frame(frame, max_bytes=MAX_HOST_FRAME_BYTES))
+        except TimeoutError:
+            raise self._out_of_time(self._clock.expired() or "wall_limit") from None
+
     async def _next_frame(self) -> GuestFrame:
-        while True:
-            payload = self._inbox.take_frame()
-            if payload is not None:
-                return decode_guest_frame(payload)
+        while (payload := self._inbox.take_frame()) is None:
             await self._wait()
+        self._received_bytes += len(payload)
+        allowed = MAX_GUEST_BYTES + self._shared.limits.output_bytes
+        if self._received_bytes > allowed:
+            raise RunStopped(
+                "limit", "traffic_limit", f"stopped: the script sent more than {allowed} bytes in all"
+            )
+        return decode_guest_frame(payload)
 
     async def _next_deliveries(self) -> tuple[Delivery, ...]:
         """Wait for completions and return those that are ready, in the order they became so."""
@@ -153,6 +173,8 @@ class Conversation:
 
     def _take_commands(self, activation: Activation, *, final: bool = False) -> None:
         for command in activation.commands:
+            if not isinstance(command, Call):
+                self._count_command()
             match command:
                 case Output(text=text):
                     self._take_output(text)
@@ -162,6 +184,15 @@ class Conversation:
                     self._outstanding.issue(command, final=final)
                 case _:
                     self._outstanding.start_sleep(command, final=final)
+
+    def _count_command(self) -> None:
+        self._commands += 1
+        if self._commands > MAX_COMMANDS:
+            raise RunStopped(
+                "limit",
+                "command_limit",
+                f"stopped: the script slept, cancelled and printed more than {MAX_COMMANDS} times",
+            )
 
     def _take_output(self, text: str) -> None:
         limit = self._shared.limits.output_bytes
@@ -189,9 +220,10 @@ class Conversation:
         expired = self._clock.expired()
         if expired is None or self._inbox.has_news:
             return
+        raise self._out_of_time(expired)
+
+    def _out_of_time(self, kind: Literal["wall_limit", "run_limit"]) -> RunStopped:
         limits = self._shared.limits
-        if expired == "wall_limit":
-            raise RunStopped("limit", expired, f"stopped after {limits.wall_s:g} s of running")
-        raise RunStopped(
-            "limit", expired, f"stopped: the run with its tools took more than {limits.run_s:g} s"
-        )
+        if kind == "wall_limit":
+            return RunStopped("limit", kind, f"stopped after {limits.wall_s:g} s of running")
+        return RunStopped("limit", kind, f"stopped: the run with its tools took more than {limits.run_s:g} s")

@@ -12,6 +12,8 @@ import contextlib
 import os
 import sys
 import termios
+import threading
+from collections.abc import AsyncGenerator
 from typing import Final, TextIO
 from weakref import WeakKeyDictionary
 
@@ -23,6 +25,14 @@ _PROMPT: Final = "Approve this call? [y]es, [n]o, n REASON, [v]iew everything: "
 _BY: Final = "terminal"
 
 _MAX_LINE_BYTES: Final = 4096
+
+READ_S: Final = 0.5
+"""Time between a card and its prompt. What is typed until then was meant for what stood there before."""
+
+_POLL_S: Final = 0.05
+
+screen: Final = threading.Lock()
+"""Held from a card to its answer: whoever writes to the terminal waits, so that nothing pushes it away."""
 
 _one_at_a_time: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -36,13 +46,34 @@ async def ask_in_terminal(request: ApprovalRequest) -> Decision:
         print(f"bascule: no terminal to ask about {show(request.tool)}; denied", file=sys.stderr)
         return Decision(verdict="reject", reason="there is no terminal to ask", by=_BY)
     lock = _one_at_a_time.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-    async with lock:
+    async with lock, _screen_held():  # the second for other event loops of this process
         return await converse(request, read=sys.stdin.fileno(), write=sys.stderr)
+
+
+@contextlib.asynccontextmanager
+async def _screen_held() -> AsyncGenerator[None]:
+    while not screen.acquire(blocking=False):  # noqa: ASYNC110  # the holder may be in another thread
+        await asyncio.sleep(_POLL_S)
+    try:
+        yield
+    finally:
+        screen.release()
 
 
 async def converse(request: ApprovalRequest, *, read: int, write: TextIO) -> Decision:
     """Hold one conversation about one request, over an input descriptor and an output stream."""
+    try:
+        return await _converse(request, read=read, write=write)
+    except asyncio.CancelledError:
+        write.write("\nwithdrawn: nobody waits for this call any more\n")
+        write.flush()
+        raise
+
+
+async def _converse(request: ApprovalRequest, *, read: int, write: TextIO) -> Decision:
     write.write(describe_request(request))
+    write.flush()
+    await asyncio.sleep(READ_S)
     with contextlib.suppress(termios.error):
         termios.tcflush(read, termios.TCIFLUSH)
     while True:
@@ -54,7 +85,7 @@ async def converse(request: ApprovalRequest, *, read: int, write: TextIO) -> Dec
             return Decision(verdict="reject", reason="the terminal was closed", by=_BY)
         word, _, reason = line.strip().partition(" ")
         match word.lower():
-            case "y" | "yes" if not reason:
+            case "y" | "yes" if not reason and line.endswith(("\n", "\r")):
                 return Decision(verdict="approve", by=_BY)
             case "n" | "no":
                 return Decision(verdict="reject", reason=reason.strip(), by=_BY)

@@ -17,6 +17,7 @@ from bascule.sandbox import Ending
 from bascule.wire import Finish, ScriptError
 
 _SCRIPT_LINE = re.compile(r'File "<script>", line ([0-9]{1,7})\b')
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _WATCHDOG = re.compile(r"^Timeout \([0-9:.]+\)!", re.MULTILINE)
 _CRASHES: Final = frozenset(
     {
@@ -91,6 +92,15 @@ def find_script_line(stderr_tail: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
+def script_line(script: str, number: int) -> str:
+    """Return a line, counted from 1 as Python counts; an empty text when there is none.
+
+    Not `str.splitlines`, which also splits at form feeds and other characters that may stand inside a line.
+    """
+    lines = _LINE_END.split(script)
+    return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
 _UNEXPLAINED: Final = ScriptError(kind="failed", message="the script ended without saying why")
 
 
@@ -117,8 +127,7 @@ def _limit(script: str, kind: str, message: str, ending: Ending, *, line: int | 
 
 
 def _judgement(script: str, status: Status, kind: str, message: str, line: int | None) -> Judgement:
-    lines = script.splitlines()
-    source = lines[line - 1][:_SOURCE_CHARS] if line is not None and 0 < line <= len(lines) else None
+    source = None if line is None else script_line(script, line)[:_SOURCE_CHARS] or None
     return Judgement(
         status=status, errors=(ScriptError(kind=kind, message=message, line=line, source=source),)
     )

@@ -30,6 +30,7 @@ class Exit(IntEnum):
     INTERNAL = 70
     CONFIGURATION = 78
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 MEANINGS: Final[dict[Exit, str]] = {
@@ -46,6 +47,7 @@ MEANINGS: Final[dict[Exit, str]] = {
     Exit.INTERNAL: "the guest or the host broke; no fault of the script",
     Exit.CONFIGURATION: "tools or policy cannot be used",
     Exit.INTERRUPTED: "interrupted from the keyboard; the sandbox is gone",
+    Exit.TERMINATED: "ended by SIGTERM or SIGHUP; the sandbox is gone",
 }
 
 _STATUSES: Final = {

@@ -9,6 +9,7 @@ import typer
 
 from bascule.cli import doctor, image, run, tools
 from bascule.cli.exits import describe_exits, exit_for_error
+from bascule.cli.streams import ready_streams
 
 app: Final = typer.Typer(
     name="bascule",
@@ -44,6 +45,7 @@ def bascule(
 
 def main() -> None:
     """Run the command and end the process with its status."""
+    ready_streams()
     try:
         app()
     except Exception as error:  # only ours are handled, but their class is not loaded before it is needed
@@ -51,7 +53,9 @@ def main() -> None:
 
         if not isinstance(error, BasculeError):
             raise
-        print(f"bascule: {error}", file=sys.stderr)
+        from bascule.bridge.display import show_block
+
+        print(show_block(f"bascule: {error}"), file=sys.stderr)
         sys.exit(exit_for_error(error))
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 from rich.console import Console
 from rich.text import Text
 
+from bascule.bridge.terminal import screen
+
 if TYPE_CHECKING:
     from bascule.bridge import Event
 
@@ -27,7 +29,7 @@ _WORDS: Final = {
 
 
 class Progress:
-    """An event subscriber. Texts in events are safe to show already."""
+    """An event subscriber. Texts in events are safe to show already. Waits while a person is asked."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -40,6 +42,10 @@ class Progress:
         took = f" in {event.duration_s * 1000:.0f} ms" if ended and event.duration_s else ""
         told = "" if event.name == "call.completed" else f" {event.text}"
         line = f"{event.seq:>4} {event.tool} {_WORDS[event.name]}{took}{told}"
+        with screen:
+            self._print(event, line)
+
+    def _print(self, event: Event, line: str) -> None:
         if self._console is None:
             print(line, file=self._stream, flush=True)
             return

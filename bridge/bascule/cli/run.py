@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Optional
@@ -12,6 +13,7 @@ import typer
 
 from bascule.bridge.settings import SETTINGS
 from bascule.cli.exits import Exit, describe_exits, exit_for_result
+from bascule.cli.streams import tools_on_stderr
 
 if TYPE_CHECKING:
     from bascule.bridge import Approver, Executor, Result
@@ -33,7 +35,9 @@ _Isolation = Annotated[
     Isolation,
     typer.Option("--isolation", help="oci: runc or crun without an engine. process is weaker; it says how."),
 ]
-_Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides random and uuid4 in the script.")]
+_Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="Decides random and uuid4 in the script.")
+]
 _DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
 _Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
@@ -74,8 +78,10 @@ def run(
 
     keep_log_safe()
     text = _read_script(script)
+    with tools_on_stderr():
+        registry = load_tools(*tools)
     executor = Executor(
-        load_tools(*tools),
+        registry,
         policy=None if policy is None else Policy.load(policy),
         approver=_approver(approve),
         isolation=isolation,
@@ -90,7 +96,11 @@ def run(
     if not quiet:
         executor.subscribe(Progress(sys.stderr))
     try:
-        result = asyncio.run(_run(executor, text, seed))
+        with tools_on_stderr():
+            result = asyncio.run(_run(executor, text, seed))
+    except asyncio.CancelledError:  # likewise
+        print("bascule: ended by a signal", file=sys.stderr)
+        raise typer.Exit(Exit.TERMINATED) from None
     except KeyboardInterrupt:  # by now the run is cancelled and its sandbox removed
         print("bascule: interrupted", file=sys.stderr)
         raise typer.Exit(Exit.INTERRUPTED) from None
@@ -98,11 +108,24 @@ def run(
         print_receipts(result, sys.stderr)
     if not quiet:
         print_account(result, sys.stderr)
-    print_result(result, json=json)
+    try:
+        print_result(result, json=json)
+    except OSError as error:
+        # What is left in the buffer has nowhere to go.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        print(f"bascule: the result cannot be written: {error}", file=sys.stderr)
+        raise typer.Exit(Exit.INTERNAL) from error
     raise typer.Exit(exit_for_result(result))
 
 
 async def _run(executor: Executor, script: str, seed: int | None) -> Result:
+    import asyncio
+
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(name) is signal.SIG_DFL:  # nohup stays nohup
+            loop.add_signal_handler(name, task.cancel)
     async with executor:
         return await executor.run(script, seed=seed)
 

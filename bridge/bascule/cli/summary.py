@@ -21,18 +21,20 @@ MAX_ROWS: Final = 20
 def print_result(result: Result, *, json: bool) -> None:
     """Print what came back, or all of the result as JSON; errors go to standard error."""
     if json:
-        print(result.to_json().decode())
+        sys.stdout.flush()
+        sys.stdout.buffer.write(result.to_json() + b"\n")
+        sys.stdout.flush()
         return
     _print_text(result.output, sys.stdout)
     if result.status == "ok" and result.value_source != "none":
         value = result.value
         text = value if isinstance(value, str) else json_library.dumps(value, indent=2, ensure_ascii=False)
         _print_text(text, sys.stdout)
+    sys.stdout.flush()
     for note in result.notes:
         _print_text(f"note: {note.message}", sys.stderr)
     if result.status == "ok":
         return
-    sys.stdout.flush()
     print(f"bascule: {result.status}", file=sys.stderr)
     for error in result.errors:
         _print_text(describe_error(error), sys.stderr)
@@ -76,7 +78,7 @@ def print_account(result: Result, stream: TextIO) -> None:
     print(
         f"{usage.calls} calls, {usage.result_bytes:,} bytes of results stayed in the script,"
         f" {usage.returned_bytes:,} bytes came back; {usage.wall_s:.2f} s in all,"
-        f" {usage.active_s:.2f} s in the script, peak memory {usage.peak_memory_bytes / 2**20:.0f} MiB",
+        f" {usage.active_s:.2f} s in the script, peak memory {usage.peak_memory_bytes >> 20} MiB",
         file=stream,
     )
 

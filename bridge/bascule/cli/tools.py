@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from bascule.cli.exits import Exit
+from bascule.cli.streams import tools_on_stderr
 
 app: Final = typer.Typer(help="List and show tools.", no_args_is_help=True)
 
@@ -26,7 +27,8 @@ def list_tools(
     from bascule.bridge.display import show
     from bascule.tools import Registry, load_tools
 
-    registry = Registry(load_tools(*tools))
+    with tools_on_stderr():
+        registry = Registry(load_tools(*tools))
     if stubs:
         print(registry.render_stubs(), end="")
         return
@@ -46,7 +48,8 @@ def show_tool(
     from bascule.bridge.display import show
     from bascule.tools import Registry, load_tools, render_stubs
 
-    registry = Registry(load_tools(*tools))
+    with tools_on_stderr():
+        registry = Registry(load_tools(*tools))
     tool = registry.get(name)
     if tool is None:
         nearest = registry.nearest(name)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol
 from bascule.guest.formatting import EXACT, StableText, stable_ascii, stable_format, stable_repr
 from bascule.guest.guards import Guards
 from bascule.guest.rules.names import NAMES
+from bascule.guest.rules.syntax import SPECIAL_METHODS
 
 _C_IMPORTS = frozenset(
     {
@@ -26,6 +27,9 @@ _C_IMPORTS = frozenset(
     }
 )
 """Modules that C code running on behalf of the script may import; the script gets none of them."""
+
+_TESTED_SPECIALS = SPECIAL_METHODS | {"__await__", "__dataclass_fields__"}
+"""Special names that scripts test for with ``hasattr``: the answer is true, though no object gives them."""
 
 
 class Writer(Protocol):
@@ -76,6 +80,8 @@ def _attribute_functions(guards: Guards) -> dict[str, Callable[..., object]]:
 
     def guarded_hasattr(*args: Any, **kwargs: object) -> bool:
         _expect("hasattr", args, kwargs, 2, 2)
+        if type(args[1]) is str and args[1] in _TESTED_SPECIALS:
+            return guards.defines(args[0], args[1])
         try:
             guards.read(args[0], args[1])
         except AttributeError:
@@ -150,8 +156,6 @@ def _print(guards: Guards, output: Writer) -> Callable[..., None]:
         guards.read(file, "write")(text)
         if flush:
             guards.read(file, "flush")()
-            if flush:
-                guards.read(file, "flush")()
 
     return print
 

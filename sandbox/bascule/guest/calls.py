@@ -58,6 +58,10 @@ class Tool:
         self._names: dict[str, object] = dict(stub.parameters.get("properties", {}))
         self._required: frozenset[str] = frozenset(stub.parameters.get("required", ()))
 
+    def __hash__(self) -> int:
+        # By name: sets of tools iterate the same way in every run.
+        return hash(self._name)
+
     def __repr__(self) -> str:
         return f"<tool {self._name}>"
 

@@ -113,8 +113,6 @@ def _required(arguments: ast.arguments) -> bool:
 
 def _await_last(body: list[ast.stmt], asynchronous: set[str]) -> list[Note]:
     """Await an asynchronous call that ends the script, which could have no other meaning."""
-    if not body:
-        return []
     last = body[-1]
     if isinstance(last, ast.If) and not last.orelse and isinstance(last.test, ast.Compare):
         left = last.test.left

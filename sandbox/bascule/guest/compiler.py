@@ -17,7 +17,7 @@ from types import CodeType
 
 from bascule.guest.bindings import survey_bindings
 from bascule.guest.cleanup import clean_text, clean_tree
-from bascule.guest.guards import GuardedNames
+from bascule.guest.hidden import GuardedNames
 from bascule.guest.outline import Outline, outline
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.source import Source

@@ -6,7 +6,7 @@ import ast
 
 from bascule.guest import hidden
 from bascule.guest.bindings import Bindings, bound_in
-from bascule.guest.expressions import parameter_names
+from bascule.guest.nested import parameter_names
 from bascule.guest.rules.syntax import SPECIAL_METHODS
 from bascule.guest.source import Source
 from bascule.guest.statements import StatementRules

@@ -9,16 +9,16 @@ from __future__ import annotations
 import ast
 
 from bascule.guest import hidden
-from bascule.guest.bindings import bound_in
 from bascule.guest.formatting import reads_nothing
 from bascule.guest.rules.attributes import ATTRIBUTES, REPLACED
 from bascule.guest.rules.syntax import (
+    OBJECT_SETTER,
     READABLE_SPECIALS,
     SPECIAL_METHODS,
     attribute_problem,
     is_special,
 )
-from bascule.guest.walker import Comprehension, Scope, Visited, Walker
+from bascule.guest.walker import Visited, Walker
 
 _LITERALS: dict[type[ast.expr], type] = {
     ast.JoinedStr: str,
@@ -37,6 +37,9 @@ _ABOUT_HINTS = {
     "__dict__": "use dataclasses.asdict, or name the fields",
     "__file__": "there is no file system",
 }
+
+_WRITERS = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
+"""Methods of a dict that change it."""
 
 _BUILTIN_CLASSES = frozenset(
     kind.__name__
@@ -63,7 +66,9 @@ class ExpressionRules(Walker):
         if node.id == "super" and isinstance(node.ctx, ast.Load):
             self._refuse_super(node)
             return node
-        self.check_bound_name(node, node.id)
+        if node.id not in SPECIAL_METHODS:
+            # A function called __init__ is a function; in a class it is what the class could define.
+            self.check_bound_name(node, node.id)
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Visited:
@@ -81,21 +86,39 @@ class ExpressionRules(Walker):
 
     def visit_target(self, node: ast.Attribute, guard: str) -> ast.Attribute:
         """Put ``guard`` in front of an attribute that is stored or deleted."""
-        if problem := attribute_problem(node.attr):
+        is_set = node.attr in SPECIAL_METHODS and guard is hidden.WRITE
+        if not is_set and (problem := attribute_problem(node.attr)):
             self.refuse(node, problem, kind="refused_attribute")
         elif _is_super(node.value):
             self._refuse_super(node)
         node.value = self._guarded(self.expression(node.value), node, hidden.PLAIN, guard)
         return node
 
+    def visit_Subscript(self, node: ast.Subscript) -> Visited:
+        """Keep it; ``obj.__dict__`` is a copy, so storing into it would be lost."""
+        if not isinstance(node.ctx, ast.Load):
+            self._check_fields_kept(node.value)
+        return self.node_contents_visit(node)
+
+    def _check_fields_kept(self, node: ast.expr) -> None:
+        if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+            self.refuse(
+                node,
+                "`__dict__` is a copy here and cannot be written to",
+                kind="refused_attribute",
+                suggestion="write `setattr(obj, name, value)`",
+            )
+
     def _visit_read(self, node: ast.Attribute) -> ast.expr:
         name = node.attr
+        if name in _WRITERS:
+            self._check_fields_kept(node.value)
         if _is_super(node.value):
             return self._visit_super(node)
         if name in READABLE_SPECIALS:
             value = self.expression(node.value)
             return hidden.call(hidden.ABOUT, node, value, hidden.constant(name, node))
-        if name in SPECIAL_METHODS:
+        if name in SPECIAL_METHODS or name == OBJECT_SETTER:
             value = self.expression(node.value)
             return hidden.call(hidden.SPECIAL, node, value, hidden.constant(name, node))
         if problem := attribute_problem(name):
@@ -250,111 +273,10 @@ class ExpressionRules(Walker):
     def visit_BinOp(self, node: ast.BinOp) -> Visited:
         """Show values without addresses in ``"text" % values``."""
         node = self.node_contents_visit(node)
-        if isinstance(node.op, ast.Mod) and literal_type(node.left) is str:
+        is_text = literal_type(node.left) is str or isinstance(node.right, (ast.Tuple, ast.Dict))
+        if isinstance(node.op, ast.Mod) and is_text:
             return hidden.call(hidden.PERCENT, node, node.left, node.right)
         return node
-
-    # ------------------------------------------------------------ comprehensions, lambda, await, yield
-
-    def _visit_comprehension(
-        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-    ) -> Visited:
-        targets = frozenset(name for part in node.generators for name in bound_in([part.target]))
-        comprehension = Comprehension(targets - self.bindings.shared, isinstance(node, ast.GeneratorExp))
-        self.scope.comprehensions.append(comprehension)
-        try:
-            node.generators = [self._visit_generator(part) for part in node.generators]
-            if isinstance(node, ast.DictComp):
-                node.key = self.expression(node.key)
-                node.value = self.expression(node.value)
-            else:
-                node.elt = self.expression(node.elt)
-        finally:
-            self.scope.comprehensions.pop()
-        return node
-
-    visit_ListComp = _visit_comprehension
-    visit_SetComp = _visit_comprehension
-    visit_GeneratorExp = _visit_comprehension
-    visit_DictComp = _visit_comprehension
-
-    def _visit_generator(self, node: ast.comprehension) -> ast.comprehension:
-        if node.is_async:
-            self.check_await(node.iter, "async for")
-        self.scope.iterables += 1
-        try:
-            node.iter = self.expression(node.iter)
-            node.target = self.expression(node.target)
-        finally:
-            self.scope.iterables -= 1
-        node.ifs = self.expressions(node.ifs)
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> Visited:
-        """Check the parameters; the body is a scope of its own."""
-        self.visit_arguments(node.args)
-        scope = self.scope
-        own = frozenset(parameter_names(node.args)) - self.bindings.shared
-        with self.inside(Scope("lambda", scope.class_name, iterables=scope.iterables, own=own)):
-            node.body = self.expression(node.body)
-        return node
-
-    def visit_arguments(self, node: ast.arguments) -> Visited:
-        """Check the names of all five kinds of parameters; defaults run in the scope around."""
-        for parameter in (*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs, node.kwarg):
-            if parameter is not None:
-                self.visit_arg(parameter)
-        node.defaults = self.expressions(node.defaults)
-        node.kw_defaults = [None if part is None else self.expression(part) for part in node.kw_defaults]
-        return node
-
-    def visit_arg(self, node: ast.arg) -> Visited:
-        """Check one parameter; its annotation is dropped, because it may raise and nothing reads it."""
-        self.check_bound_name(node, node.arg)
-        node.annotation = None
-        return node
-
-    def check_await(self, node: ast.AST, what: str) -> None:
-        """Check that asynchronous syntax may stand here."""
-        self.uses_async = True
-        scope = self.scope
-        if scope.kind == "module":
-            self.top_level_async = True
-        elif not scope.is_async:
-            where = {"class": "a class body", "lambda": "a lambda"}.get(scope.kind, f"`def {scope.name}`")
-            self.refuse(
-                node,
-                f"`{what}` is only allowed inside `async def`, not in {where}",
-                kind="syntax_error",
-                suggestion=f"write `async def {scope.name}(...)` and await its calls"
-                if scope.kind == "function"
-                else "fetch the values first, then use them",
-            )
-
-    def visit_Await(self, node: ast.Await) -> Visited:
-        """Note that the script is asynchronous."""
-        self.check_await(node, "await")
-        return self.node_contents_visit(node)
-
-    def _visit_yield(self, node: ast.Yield | ast.YieldFrom) -> Visited:
-        if self.scope.kind in ("module", "class"):
-            self.refuse(node, "`yield` is only allowed inside a function", kind="syntax_error")
-        return self.node_contents_visit(node)
-
-    visit_Yield = _visit_yield
-    visit_YieldFrom = _visit_yield
-
-
-def parameter_names(arguments: ast.arguments) -> list[str]:
-    """Return the names of all parameters, the positional ones first."""
-    parts = (
-        *arguments.posonlyargs,
-        *arguments.args,
-        *arguments.kwonlyargs,
-        arguments.vararg,
-        arguments.kwarg,
-    )
-    return [part.arg for part in parts if part is not None]
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -35,6 +35,9 @@ class Facade:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"module {self.__name__!r} is read-only")
 
+    def __hash__(self) -> int:
+        return hash(self.__name__)
+
     def __repr__(self) -> str:
         return f"<module {self.__name__!r}>"
 
@@ -65,6 +68,10 @@ class FacadeGuards(Protocol):
 
     def owns(self, cls: type, /) -> bool:
         """Whether the script made this class, by a class statement or through a facade."""
+        ...
+
+    def view(self, cls: type, /) -> object:
+        """Return a class as the script may hold it: itself, or what stands for it."""
         ...
 
     def adopt(self, cls: type, /) -> None:
@@ -122,6 +129,14 @@ def fresh(function: types.FunctionType) -> types.FunctionType:
     twin.__kwdefaults__ = None if function.__kwdefaults__ is None else dict(function.__kwdefaults__)
     twin.__qualname__ = function.__qualname__
     return twin
+
+
+def fresh_functions(members: Members) -> Members:
+    """Return the members of a facade with copies of its functions."""
+    return {
+        name: fresh(value) if isinstance(value, types.FunctionType) else value
+        for name, value in members.items()
+    }
 
 
 def renamed(function: Callable[..., object], name: str) -> types.FunctionType:

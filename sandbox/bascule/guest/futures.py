@@ -206,8 +206,6 @@ class Future:
     def __await__(self) -> Generator[Future, None, object]:
         if self._state == "PENDING":
             yield self
-            if self._state == "PENDING":
-                raise RuntimeError("await wasn't used with future")
         return self.result()
 
     __iter__ = None

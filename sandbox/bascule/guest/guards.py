@@ -10,40 +10,26 @@ read, so no code of the script runs while a decision is made.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bascule.guest import hidden
 from bascule.guest.advice import missing_attribute
 from bascule.guest.calls import ToolCall
-from bascule.guest.classes import METACLASSES, ScriptClasses, TypeView, stable_object_repr
-from bascule.guest.errors import ToolError
-from bascule.guest.facade import Facade, Rows
+from bascule.guest.classes import METACLASSES, ScriptClasses, stable_object_repr
+from bascule.guest.decisions import Decisions
+from bascule.guest.facade import Rows
 from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown
 from bascule.guest.reading import About
 from bascule.guest.rules.attributes import REPLACED
 from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
-from bascule.guest.tables import TOOL_ERROR, Tables, Verdict
+from bascule.guest.shims import Shim, annotation, bound_to, unbound
+from bascule.guest.specials import Specials
+from bascule.guest.tables import Tables, Verdict
 
 _super_self = super.__dict__["__self__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
 _super_self_class = super.__dict__["__self_class__"].__get__
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuardedNames:
-    """Attribute names for which compiled code reads sets of types.
-
-    Attributes:
-        attributes: names read of objects.
-        classes: names read of what is most likely a class.
-        supers: names read of ``super()`` in methods.
-    """
-
-    attributes: frozenset[str] = frozenset()
-    classes: frozenset[str] = frozenset()
-    supers: frozenset[str] = frozenset()
 
 
 class Guards:
@@ -62,6 +48,7 @@ class Guards:
     ) -> None:
         self.tables = Tables()
         self.classes = ScriptClasses(self.tables, self._admit_plain)
+        self._decisions = Decisions(self.tables, self.classes)
         self.formatter = SafeFormatter(self.read)
         self._namespace = namespace
         self._replacements = dict(replacements)
@@ -69,10 +56,11 @@ class Guards:
         self._class_names: dict[str, set[type]] = {}
         self._super_names: dict[str, set[type]] = {}
         self._about = About(self.classes, namespace)
+        self._specials = Specials(self.tables, self.classes, self._set_field)
 
     # ------------------------------------------------------------ the helpers of the transformed code
 
-    def globals(self, names: GuardedNames) -> dict[str, object]:
+    def globals(self, names: hidden.GuardedNames) -> dict[str, object]:
         """Return the hidden globals; ``names`` are those the code has sets for."""
         return {
             hidden.TYPE: type,
@@ -83,7 +71,7 @@ class Guards:
             hidden.UPDATE: self.check_update,
             hidden.DELETE: self.check_delete,
             hidden.SUPER: self.check_super,
-            hidden.SPECIAL: self.read_special,
+            hidden.SPECIAL: self._specials.read,
             hidden.ABOUT: self._about.read,
             hidden.CLASS: self.classes.register,
             hidden.FINISH: self.classes.finish,
@@ -122,13 +110,16 @@ class Guards:
             raise TypeError(f"attribute name must be string, not {type(name).__name__!r}")
         if name in About.NAMES:
             return self._about.read(value, name)
+        if name in SPECIAL_METHODS:
+            return self._specials.read(value, name)
         if problem := attribute_problem(name):
             raise AttributeError(problem)
         return getattr(self.check(value, name), name)
 
     def write(self, value: object, name: str, content: object, /) -> None:
         """Set an attribute exactly as ``value.name = content`` written in the script would; or raise."""
-        self._check_dynamic(name)
+        if type(name) is not str or name not in SPECIAL_METHODS:
+            self._check_dynamic(name)
         setattr(self.check_write(value, name), name, content)
 
     def delete(self, value: object, name: str, /) -> None:
@@ -142,6 +133,12 @@ class Guards:
             raise TypeError(f"attribute name must be string, not {type(name).__name__!r}")
         if problem := attribute_problem(name):
             raise AttributeError(problem)
+
+    @staticmethod
+    def defines(value: object, name: str) -> bool:
+        """Whether the class of an object, a class itself or its metaclass defines a special name."""
+        classes = [*type(value).__mro__, *(value.__mro__ if isinstance(value, type) else ())]
+        return any(name in cls.__dict__ for cls in classes)
 
     def owns(self, cls: type, /) -> bool:
         """Whether the script made this class, by a class statement or through a facade."""
@@ -173,50 +170,16 @@ class Guards:
             return value
         if isinstance(value, type) and issubclass(kind, type):
             return self._check_class(value, name)
-        verdict, owner = self._of_instance(kind, name)
+        verdict, owner = self._decisions.of_instance(kind, name)
         if verdict == "given":
-            if allowed is not None and self._is_lasting(kind, name):
+            if allowed is not None and self._decisions.is_lasting(kind, name):
                 allowed.add(kind)
             return value
         if verdict == "replaced":
-            return _Shim(name, self._replacement(owner, name, value))
+            return Shim(name, self._replacement(owner, name, value))
         if kind is types.FunctionType and self._is_own_name(value, name):
             return value
         raise missing_attribute(value, name, self.tables.instances.get(kind, frozenset()))
-
-    def _of_instance(self, kind: type, name: str) -> tuple[Verdict, type]:
-        row = self.tables.instances.get(kind)
-        if row is not None:
-            if (kind, name) in REPLACED:
-                return "replaced", kind
-            return ("given" if name in row or self.tables.is_open(kind) else "refused"), kind
-        if kind is Facade:
-            return ("refused" if name.startswith("_") else "given"), kind
-        if self.classes.is_known(kind):
-            verdict, owner = self._by_order(kind.__mro__, name)
-            # What no class defines is an instance's own, or missing: Python says so itself.
-            return ("given" if verdict == "absent" else verdict), owner
-        if issubclass(kind, ToolError):
-            return ("given" if name in TOOL_ERROR else "refused"), kind
-        return "refused", object
-
-    def _by_order(self, order: Iterable[type], name: str, *, of_class: bool = False) -> tuple[Verdict, type]:
-        for owner in order:
-            if name in owner.__dict__:
-                if self.classes.is_known(owner):
-                    return "given", owner
-                return self.tables.of(
-                    owner, name, self.tables.classes if of_class else self.tables.instances
-                ), owner
-        return "absent", object
-
-    def _is_lasting(self, kind: type, name: str, *, of_class: bool = False) -> bool:
-        """Whether a name stays given: a class may lose one and uncover that of a known type behind it."""
-        return not self.classes.is_known(kind) or all(
-            self._by_order((owner,), name, of_class=of_class)[0] == "given"
-            for owner in kind.__mro__
-            if name in owner.__dict__
-        )
 
     def _check_class(self, cls: type, name: str) -> object:
         given = self._class_names.setdefault(name, set())
@@ -232,22 +195,22 @@ class Guards:
             else:
                 verdict = "given" if name in row else "refused"
         elif self.classes.is_known(cls):
-            verdict, owner = self._by_order(cls.__mro__, name, of_class=True)
+            verdict, owner = self._decisions.by_order(cls.__mro__, name, of_class=True)
         else:
             verdict = "refused"
         if verdict == "given":
-            if row is not None or self._is_lasting(cls, name, of_class=True):
+            if row is not None or self._decisions.is_lasting(cls, name, of_class=True):
                 given.add(cls)
             return cls
         if verdict == "replaced":
-            return _Shim(name, self._replacement(owner, name, None))
+            return Shim(name, self._replacement(owner, name, None))
         raise missing_attribute(cls, name, row or frozenset())
 
     def _replacement(self, owner: type, name: str, value: object) -> Callable[..., object]:
         """Return what reading a replaced name gives; ``value`` is None when it is read from the class."""
         if owner is str:
-            unbound = self.formatter.text_format if name == "format" else self.formatter.text_format_map
-            return _free(unbound) if value is None else _bound(unbound, value)
+            function = self.formatter.text_format if name == "format" else self.formatter.text_format_map
+            return unbound(function) if value is None else bound_to(function, value)
         replacement: Callable[..., object] | None = self._replacements.get((owner, name))
         if replacement is None:
             raise AttributeError(f"{owner.__name__}.{name} is not available")
@@ -278,7 +241,7 @@ class Guards:
             if self.classes.is_known(value):
                 return value
         elif self.classes.is_known(kind):
-            verdict, owner = self._by_order(kind.__mro__, name)
+            verdict, owner = self._decisions.by_order(kind.__mro__, name)
             if (
                 verdict == "absent"
                 or self.classes.is_known(owner)
@@ -322,75 +285,26 @@ class Guards:
         value: object = _super_self(bound)
         of_class = isinstance(value, type)
         order = self_class.__mro__
-        verdict, owner = self._of_super(
+        verdict, owner = self._decisions.of_super(
             order[order.index(_super_class(bound)) + 1 :], name, of_class=of_class
         )
         if verdict == "given":
-            if not of_class and self._is_super_safe(order, name):
+            if not of_class and self._decisions.is_super_safe(order, name):
                 self._super_names.setdefault(name, set()).add(self_class)
             return bound
         if verdict == "replaced":
             if owner is object:
                 stand_in = self.classes.order if name == "__hash__" else stable_object_repr
-                return _Shim(name, lambda: stand_in(value))
-            return _Shim(name, self._replacement(owner, name, None if of_class else value))
+                return Shim(name, lambda: stand_in(value))
+            return Shim(name, self._replacement(owner, name, None if of_class else value))
         raise AttributeError(f"super() does not give {name!r} of {owner.__name__!r} to scripts")
 
-    def _of_super(self, order: Iterable[type], name: str, *, of_class: bool) -> tuple[Verdict, type]:
-        verdict, owner = self._by_order(order, name, of_class=of_class)
-        if verdict == "absent":
-            return "given", owner
-        if verdict == "refused" and name in SPECIAL_METHODS:
-            if owner is object and name in ("__repr__", "__hash__"):
-                return "replaced", owner
-            if owner in self.tables.extensible or owner in self.tables.instances:
-                return "given", owner
-        return verdict, owner
-
-    def _is_super_safe(self, order: tuple[type, ...], name: str) -> bool:
-        """Whether every class in the order that defines the name may give it, wherever super() starts."""
-        return all(
-            self._of_super((owner,), name, of_class=False)[0] == "given"
-            for owner in order
-            if name in owner.__dict__
-        )
-
-    def read_special(self, value: object, name: str) -> object:
-        """Return ``Class.__init__`` and the like; objects do not give their special methods."""
-        if isinstance(value, type) and (self.classes.is_known(value) or value in self.tables.extensible):
-            owner = next((base for base in value.__mro__ if name in base.__dict__), None)
-            if owner is not None and (
-                self.classes.is_known(owner)
-                or owner in self.tables.extensible
-                or owner in self.tables.instances
-            ):
-                return getattr(value, name)
-        raise AttributeError(f"`{name}` can be read only from a class of yours or one it inherits from")
-
-
-def _bound(function: Callable[..., object], first: object) -> Callable[..., object]:
-    """Bind the first argument in a closure: functools.partial would show what it holds."""
-
-    def bound(*args: object, **kwargs: object) -> object:
-        return function(first, *args, **kwargs)
-
-    return bound
-
-
-def _free(function: Callable[..., object]) -> Callable[..., object]:
-    """Hide whose method a function is."""
-
-    def free(*args: object, **kwargs: object) -> object:
-        return function(*args, **kwargs)
-
-    return free
-
-
-class _Shim:
-    """Carries a safe implementation under the name the code reads next; scripts never hold it."""
-
-    def __init__(self, name: str, implementation: object) -> None:
-        self.__dict__[name] = implementation
+    def _set_field(self, value: object, name: str, content: object) -> None:
+        """``object.__setattr__`` for scripts: past what a frozen dataclass refuses, not past the guards."""
+        self._check_dynamic(name)
+        if isinstance(value, type):
+            raise TypeError(f"can't apply this __setattr__ to class {value.__name__!r}")
+        object.__setattr__(self.check_write(value, name), name, content)
 
 
 def _read_only(value: object, name: str) -> AttributeError:
@@ -398,14 +312,3 @@ def _read_only(value: object, name: str) -> AttributeError:
         return AttributeError(value.missing_await())
     what = f"class {value.__name__!r}" if isinstance(value, type) else f"{type(value).__name__!r} object"
     return AttributeError(f"{what} is read-only here: cannot change {name!r}")
-
-
-def annotation(evaluate: Callable[[], object], text: str) -> object:
-    """Evaluate a class-level annotation; what cannot be evaluated yet is its text, as a forward reference."""
-    try:
-        return evaluate()
-    except Exception:  # annotations may name anything: a class defined later, or one that exists nowhere
-        return text
-
-
-__all__ = ["Guards", "TypeView", "annotation"]

@@ -8,6 +8,7 @@ script can spell it. This module names them once and builds the few nodes that u
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TypeVar, cast
 
 TYPE = "<type>"  # the real type(), for exact tests
@@ -110,3 +111,18 @@ def both(first: ast.expr, second: ast.expr) -> ast.BoolOp:
 def is_in(subject: ast.expr, members: str) -> ast.expr:
     """Build ``subject in members``."""
     return place(ast.Compare(subject, [_IN], [load(members, subject)]), subject)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedNames:
+    """Attribute names for which compiled code reads sets of types.
+
+    Attributes:
+        attributes: names read of objects.
+        classes: names read of what is most likely a class.
+        supers: names read of ``super()`` in methods.
+    """
+
+    attributes: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    supers: frozenset[str] = frozenset()

@@ -14,6 +14,8 @@ from typing import Any
 
 from bascule.guest.loop import Loop
 from bascule.guest.position import SCRIPT_FILE
+from bascule.guest.report import safe_text
+from bascule.guest.source import bounded
 from bascule.guest.tasks import Task
 from bascule.wire import Note
 
@@ -40,11 +42,11 @@ class Leftovers:
         """Add a note, up to a bound."""
         self._count += 1
         if self._count <= _MAX_NOTES:
-            self._notes.append(Note(code=code, message=message[:_MESSAGE_CHARACTERS], line=line))
+            self._notes.append(Note(code=code, message=bounded(message, _MESSAGE_CHARACTERS), line=line))
 
     def callback_failed(self, error: Exception) -> None:
         """Note that a callback of the script raised."""
-        self.add("callback_failed", f"a callback raised {type(error).__name__}: {error}", None)
+        self.add("callback_failed", f"a callback raised {type(error).__name__}: {safe_text(error)}", None)
 
     def task_cancelled(self, task: Task) -> None:
         """Note that a task was still at work when the script ended."""
@@ -82,7 +84,7 @@ class Leftovers:
                 self.add(
                     "task_failed",
                     f"the task {task.coroutine_name()}() failed and nobody awaited it: "
-                    f"{type(error).__name__}: {error}",
+                    f"{type(error).__name__}: {'' if error is None else safe_text(error)}",
                     task.created_line(),
                 )
 

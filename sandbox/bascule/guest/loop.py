@@ -8,6 +8,7 @@ then the commands of the stretch go out and deliveries come in, one stretch for 
 from __future__ import annotations
 
 import _thread
+import math
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -133,8 +134,14 @@ class Loop:
         return future
 
     def start_sleep(self, seconds: float) -> HostFuture:
-        """Ask the host for a completion after ``seconds``."""
+        """Ask the host for a completion after ``seconds``.
+
+        Raises:
+            ValueError: that is no number of seconds, or without end.
+        """
         self._check_open()
+        if not math.isfinite(seconds):
+            raise ValueError(f"{seconds} is no number of seconds to wait for")
         seq = self._seq + 1
         self._commands.add_sleep(seq, seconds)
         self._seq = seq
@@ -224,24 +231,27 @@ class Loop:
         delivery = deliveries.popleft()
         self._clock.set(delivery.now)
         future = self._owed.pop(delivery.seq, None)
-        if future is None:
+        if future is None or future.done():
             return
         if delivery.failure is not None:
             future.set_exception(failure_exception(delivery.failure))
         else:
             future.set_result(decode_value(delivery.value))
 
+    def waiting_line(self) -> int | None:
+        """Return the line at which the first of the unfinished tasks stands, None outside a running loop."""
+        if not self.running:
+            return None
+        lines = (task.line() for task in self.tasks)
+        return next((number for number in lines if number is not None), None)
+
     def _deadlock(self) -> NoReturn:
-        line = calling_line()
-        if self.running:
-            lines = [task.line() for task in self.tasks]
-            line = next((number for number in lines if number is not None), line)
         self._ender.stop(
             status="failed",
             kind="deadlock",
             message="the script waits for something that never happens: no tool call is under way and "
             "nothing is left to run",
-            line=line,
+            line=self.waiting_line() or calling_line(),
             suggestion="Check that something sets the event, puts the item or releases the lock.",
         )
 

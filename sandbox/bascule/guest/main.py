@@ -41,6 +41,8 @@ def main() -> NoReturn:
     read_fd, write_fd = _take_streams()
     faulthandler.enable(file=sys.__stderr__ or 2, all_threads=False)
     warnings.simplefilter("ignore")
+    # What a finalizer raises would be the script's own words on stderr, uncounted.
+    sys.unraisablehook = _say_nothing
     # A debugger's or operator's signal must not become an exception in the script.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     warm_up()
@@ -108,6 +110,10 @@ def _connect(read_fd: int, write_fd: int) -> int | None:
     channel.close()
     os.close(write_fd)
     return read_fd
+
+
+def _say_nothing(_: object) -> None:
+    return None
 
 
 def _image() -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import NoReturn
 
 HAND_OVER_BYTES = 64 << 10
 """Text kept before it is handed to the host in the middle of a stretch."""
@@ -23,6 +24,7 @@ class Output:
 
     __slots__ = (
         "_cap_bytes",
+        "_error_sinks",
         "_hand_over",
         "_overflow",
         "_parts",
@@ -32,13 +34,14 @@ class Output:
     )
 
     def __init__(
-        self, *, cap_bytes: int, hand_over: Callable[[], None], overflow: Callable[[int], None]
+        self, *, cap_bytes: int, hand_over: Callable[[], None], overflow: Callable[[int], NoReturn]
     ) -> None:
         self._cap_bytes = cap_bytes
         self._hand_over = hand_over
         self._overflow = overflow
         self._parts: list[str] = []
         self._sinks: list[Callable[[str], object]] = []
+        self._error_sinks: list[Callable[[str], object]] = []
         self._total_bytes = 0
         self._waiting_bytes = 0
 
@@ -47,27 +50,33 @@ class Output:
         if self._sinks:
             self._sinks[-1](text)
             return len(text)
+        return self._keep(text)
+
+    def write_error(self, text: str) -> int:
+        """Add text meant for stderr: to the same output, but redirected apart from it."""
+        if self._error_sinks:
+            self._error_sinks[-1](text)
+            return len(text)
+        return self._keep(text)
+
+    def _keep(self, text: str) -> int:
         if text.isascii():
-            size = len(text)
-        else:
-            data = text.encode("utf-8", "backslashreplace")
-            size = len(data)
-            if size > len(text):
-                text_safe = data.decode("utf-8")
-                return self._add(text_safe, size, len(text))
-        return self._add(text, size, len(text))
+            return self._add(text, len(text), len(text))
+        data = text.encode("utf-8", "backslashreplace")
+        return self._add(data.decode("utf-8"), len(data), len(text))
 
     def flush(self) -> None:
         """Do nothing: everything printed is kept in order anyway."""
 
     @contextmanager
-    def redirected(self, sink: Callable[[str], object]) -> Generator[None]:
-        """Send text to ``sink`` instead, until the block ends."""
-        self._sinks.append(sink)
+    def redirected(self, sink: Callable[[str], object], *, errors: bool = False) -> Generator[None]:
+        """Send text, or what is meant for stderr, to ``sink`` instead, until the block ends."""
+        sinks = self._error_sinks if errors else self._sinks
+        sinks.append(sink)
         try:
             yield
         finally:
-            self._sinks.remove(sink)
+            sinks.remove(sink)
 
     def take(self) -> str:
         """Return what was added since the last time."""
@@ -81,11 +90,6 @@ class Output:
         """Whether there is anything to take."""
         return bool(self._parts)
 
-    @property
-    def waiting_bytes(self) -> int:
-        """UTF-8 bytes of what is there to take."""
-        return self._waiting_bytes
-
     def _add(self, text: str, size: int, characters: int) -> int:
         room = self._cap_bytes - self._total_bytes
         self._total_bytes += size
@@ -93,7 +97,6 @@ class Output:
             kept = text.encode("utf-8")[: max(room, 0)].decode("utf-8", "ignore")
             self._parts.append(kept)
             self._overflow(self._total_bytes)
-            return characters
         self._parts.append(text)
         self._waiting_bytes += size
         if self._waiting_bytes >= HAND_OVER_BYTES:

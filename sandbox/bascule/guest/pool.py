@@ -12,7 +12,7 @@ from functools import partial
 
 from bascule.guest.calls import Tool
 from bascule.guest.ending import Abandoned, RunEnded
-from bascule.guest.facade import Facade, FacadeContext, Rows
+from bascule.guest.facade import Facade, FacadeContext, Rows, fresh_functions
 from bascule.guest.futures import Future, current_loop
 from bascule.guest.pool_futures import CancelledError, PoolFuture, block_until
 from bascule.guest.pool_waiting import (
@@ -226,4 +226,4 @@ def build_futures(context: FacadeContext) -> Facade:
         "as_completed": as_completed,
         "wait": wait,
     }
-    return Facade("concurrent.futures", members)
+    return Facade("concurrent.futures", fresh_functions(members))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from bascule.guest.futures import Future, current_loop
@@ -116,7 +117,7 @@ def block_until(ready: Callable[[], bool], futures: Iterable[PoolFuture], timeou
     """Block until ``ready()``, which can change when one of ``futures`` is done; False on timeout."""
     loop = current_loop()
     timer: Future | None = None
-    if timeout is not None:
+    if timeout is not None and timeout != math.inf:
         if timeout <= 0:
             return ready()
         timer = loop.start_sleep(timeout)

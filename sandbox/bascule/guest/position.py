@@ -10,19 +10,15 @@ no message ever shows one.
 from __future__ import annotations
 
 import sys
-from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
+from types import CoroutineType, FrameType, GeneratorType
 
 SCRIPT_FILE = "<script>"
 """File name that the compiler gives to every code object of the script."""
 
-_MAX_FRAMES = 10_000
-
 
 def script_line(frame: FrameType | None) -> int | None:
     """Return the line of the innermost script frame at or above ``frame``."""
-    for _ in range(_MAX_FRAMES):
-        if frame is None:
-            return None
+    while frame is not None:
         if frame.f_code.co_filename == SCRIPT_FILE:
             return frame.f_lineno
         frame = frame.f_back
@@ -39,16 +35,13 @@ def awaiting_line(waiting: object) -> int | None:
     """Return the innermost line at which a suspended coroutine waits."""
     line: int | None = None
     inner: object = waiting
-    for _ in range(_MAX_FRAMES):
+    while True:
         frame: FrameType | None
         if isinstance(inner, CoroutineType):
             frame, inner = inner.cr_frame, inner.cr_await
-        elif isinstance(inner, AsyncGeneratorType):
-            frame, inner = inner.ag_frame, inner.ag_await
         elif isinstance(inner, GeneratorType):
             frame, inner = inner.gi_frame, inner.gi_yieldfrom
         else:
             return line
         if frame is not None and frame.f_code.co_filename == SCRIPT_FILE:
             line = frame.f_lineno
-    return line

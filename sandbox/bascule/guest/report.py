@@ -7,11 +7,13 @@ only costs the text.
 
 from __future__ import annotations
 
+import itertools
 import re
 import types
 from typing import Any, cast
 
 from bascule.guest.advice import did_you_mean
+from bascule.guest.ending import Abandoned, RunEnded
 from bascule.guest.errors import ToolError
 from bascule.guest.formatting import without_addresses
 from bascule.guest.position import SCRIPT_FILE
@@ -21,7 +23,6 @@ from bascule.wire import ScriptError
 
 _MAX_TEXT_CHARACTERS = 1_200
 _MAX_SEARCHED_CHARACTERS = 20_000
-_MAX_FRAMES = 10_000
 _MAX_KEYS = 30
 _MAX_CANDIDATES = 500
 _PATH = re.compile(r"(?:/[\w.+-]+){2,}\.py")
@@ -58,32 +59,29 @@ def position(error: BaseException, source: Source) -> tuple[int | None, int | No
     """Return line and column, both from 1, of the innermost place in the script that the error passed."""
     place: tuple[int | None, int | None] = (None, None)
     traceback = error.__traceback__
-    for _ in range(_MAX_FRAMES):
-        if traceback is None:
-            break
+    while traceback is not None:
         code = traceback.tb_frame.f_code
         if code.co_filename == SCRIPT_FILE:
             place = _place(code, traceback.tb_lasti, traceback.tb_lineno, source)
         traceback = traceback.tb_next
-    if place[0] is None and isinstance(error, SyntaxError) and error.filename == SCRIPT_FILE:
-        return error.lineno, error.offset
     return place
 
 
 def _place(code: types.CodeType, instruction: int, line: int, source: Source) -> tuple[int, int | None]:
-    for index, (start, _, offset, _) in enumerate(code.co_positions()):
-        if index == instruction // 2:
-            if start is not None and offset is not None:
-                return start, source.column_of(start, offset)
-            break
-    return line, None
+    positions = itertools.islice(code.co_positions(), instruction // 2, None)
+    start, _, offset, _ = next(positions, (None, None, None, None))
+    if start is None or offset is None:
+        return line, None
+    return start, source.column_of(start, offset)
 
 
 def safe_text(error: BaseException) -> str:
     """Return the exception's text, bounded, without addresses and without paths of this machine."""
     try:
         text = str(error)
-    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as failure:
+    except (Abandoned, RunEnded):
+        raise
+    except BaseException as failure:
         # The script may have written __str__, and it may do anything.
         text = f"<its text could not be made: {type(failure).__name__}>"
     if type(text) is not str:
@@ -118,9 +116,7 @@ def _innermost(error: BaseException) -> types.FrameType | None:
     """Return the last frame of the script that the error passed."""
     found: types.FrameType | None = None
     traceback = error.__traceback__
-    for _ in range(_MAX_FRAMES):
-        if traceback is None:
-            break
+    while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == SCRIPT_FILE:
             found = traceback.tb_frame
         traceback = traceback.tb_next

@@ -98,7 +98,8 @@ class Run:
             # There is no public way to the frames of other threads.
             frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
             frame = frames.get(worker.carrier.ident, frame)
-        line = script_line(frame)
+        # Between two turns of the loop no line of the script runs: then a task tells where it stands.
+        line = script_line(frame) or self.loop.waiting_line()
         what = "of CPU time " if kind == "cpu_limit" else ""
         self.stop(
             status="limit",
@@ -170,7 +171,7 @@ class Run:
         if act is not None:
             self._host.hand_over(act)
 
-    def _output_overflow(self, printed_bytes: int) -> None:
+    def _output_overflow(self, printed_bytes: int) -> NoReturn:
         line = calling_line()
         self.stop(
             status="limit",

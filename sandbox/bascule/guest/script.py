@@ -91,8 +91,13 @@ def _ended_well(run: Run, source: ValueSource, value: object) -> Ending:
     return partial(run.finish, "ok", value=plain, value_source=source)
 
 
+def _is_zero(code: object) -> bool:
+    # Of another type, it may compare as it likes.
+    return type(code) in (int, bool) and not code
+
+
 def _failed(run: Run, compiled: CompiledScript, failure: BaseException) -> Ending:
-    if isinstance(failure, SystemExit) and failure.code in (None, 0):
+    if isinstance(failure, SystemExit) and (failure.code is None or _is_zero(failure.code)):
         return partial(run.finish, "ok")
     if isinstance(failure, MemoryError):
         line, _ = position(failure, compiled.source)

@@ -97,5 +97,7 @@ class Source:
 
 
 def bounded(text: str, limit: int = MAX_MESSAGE_CHARACTERS) -> str:
-    """Cut ``text`` to ``limit`` characters, saying so."""
-    return text if len(text) <= limit else text[: limit - 12] + " … (cut off)"
+    """Cut ``text`` to ``limit`` characters, saying so; escape lone surrogates, which no frame carries."""
+    if len(text) > limit:
+        text = text[: limit - 12] + " … (cut off)"
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from bascule.guest import hidden
-from bascule.guest.expressions import ExpressionRules
+from bascule.guest.nested import NestedRules
 from bascule.guest.rules.syntax import CLASS_VARIABLES, SPECIAL_METHODS, attribute_problem
 from bascule.guest.walker import Visited
 
@@ -18,7 +18,7 @@ _SAFE_ANNOTATIONS = frozenset(
 )
 
 
-class StatementRules(ExpressionRules):
+class StatementRules(NestedRules):
     """Visits statements."""
 
     # ------------------------------------------------------------ assignments

@@ -110,8 +110,6 @@ class Task(Future):
         return self._cancel_requests
 
     def _step(self, error: BaseException | None = None) -> None:
-        if self._state != "PENDING":
-            return
         if self._must_cancel:
             if not isinstance(error, CancelledError):
                 error = self.cancellation()
@@ -161,13 +159,13 @@ class Task(Future):
             self._loop.call_soon(self._step)
         elif yielded is self:
             self._loop.call_soon(self._step, RuntimeError(f"Task cannot await on itself: {self!r}"))
-        elif isinstance(yielded, Future):
+        else:
+            # Scripts define no __await__: nothing else is ever yielded.
+            assert isinstance(yielded, Future)
             self._waits_for = yielded
             yielded.add_done_callback(self._wake)
             if self._must_cancel and yielded.cancel(self._message):
                 self._must_cancel = False
-        else:
-            self._loop.call_soon(self._step, RuntimeError(f"Task got bad yield: {type(yielded).__name__}"))
 
     def _wake(self, future: Future) -> None:
         # Reading the outcome marks it as seen; the coroutine gets it from the future itself.

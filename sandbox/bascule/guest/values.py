@@ -21,6 +21,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, cast
 
+from bascule.guest.ending import Abandoned, RunEnded
 from bascule.wire import Note
 
 Plain: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any] | None"
@@ -283,7 +284,10 @@ def bounded_repr(value: object) -> str:
     """Return a short repr without addresses, whatever the script's ``__repr__`` does."""
     try:
         text = stable_repr(value)
-    except Exception:  # any exception of the script's own __repr__: the type still says something
+    except (Abandoned, RunEnded):
+        raise
+    except BaseException:
+        # Whatever the script's own __repr__ raised: the type still says something.
         return f"<{type(value).__name__}>"
     if len(text) > MAX_REPR_CHARACTERS:
         text = text[:MAX_REPR_CHARACTERS] + "..."

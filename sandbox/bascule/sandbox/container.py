@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import socket
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ from bascule.sandbox.owner import is_gone, own_name
 
 _NOT_OUR_FILES = "bind source path does not exist"
 """What an engine says that shares this kernel but not these files (we run in a container ourselves)."""
+
+_log = logging.getLogger("bascule.sandbox")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +104,15 @@ class ContainerBackend:
         """See ``Backend.sweep``."""
         found = await self._engine.call(self._engine.api.containers, all=True, filters={"label": OWNER_LABEL})
         orphans = [str(each["Id"]) for each in found if is_gone(str(each["Labels"].get(OWNER_LABEL, "")))]
+        removed = 0
         for orphan in orphans:
-            await remove(self._engine, orphan)
+            try:
+                await remove(self._engine, orphan)
+                removed += 1
+            except SandboxError as error:  # a stuck one must not keep every new run from starting
+                _log.warning("orphan %s could not be removed: %s", orphan[:12], error)
         await asyncio.to_thread(sweep_meeting_places)
-        return len(orphans)
+        return removed
 
     async def close(self) -> None:
         """See ``Backend.close``."""

@@ -16,6 +16,7 @@ class SandboxError(BasculeError):
         image_mismatch: the guest says it runs from another image than this installation's; rebuild.
         image_build_failed: a step of the build failed; the message names the step and the remedy.
         isolation_unsupported: this host cannot give the isolation that was asked for by name.
+        cache_unusable: the user's cache folder cannot be made; the message says what to set.
         start_timeout: the sandbox did not start in ``SandboxLimits.start_timeout_s``.
         guest_not_started: the guest ended, or stayed silent, before its Hello; its last words are told.
         protocol_mismatch: the guest speaks another version of the protocol; rebuild the image.

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from pathlib import Path
 
 _PROC = Path("/proc")
+_NUMBER = re.compile(r"[0-9]{1,20}")
 
 
 def own_name() -> str:
@@ -28,7 +30,7 @@ def is_gone(name: str) -> bool:
     """
     host, _, rest = name.partition(":")
     pid_text, _, ticks_text = rest.partition(":")
-    if not (pid_text.isdecimal() and ticks_text.isdecimal()):
+    if not (_NUMBER.fullmatch(pid_text) and _NUMBER.fullmatch(ticks_text)):
         return False
     if host != _host():
         return False

@@ -197,9 +197,9 @@ async def _abandon(starting: asyncio.Task[ProcessSandbox], folder: Path) -> None
 def _sweep() -> int:
     gone = 0
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-            continue
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # another process sweeps too, or the file is cut
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
             if is_gone((folder / "owner").read_text("ascii")):
                 shutil.rmtree(folder, ignore_errors=True)
                 gone += 1

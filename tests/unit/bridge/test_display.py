@@ -30,6 +30,15 @@ from bascule.bridge.display import show, show_block, show_json
         ("日本語", "日本語"),
         ("हिन्दी", "हिन्दी"),
         ("e\u0301", "e\\u0301"),
+        ("हिंदी", "हिंदी"),
+        ("\u0430\u0441\u0435", "\\u0430\\u0441\\u0435"),
+        ("\ua4ee\ua4d1\ua4d1", "\\ua4ee\\ua4d1\\ua4d1"),
+        ("\uff11\uff10\uff10", "\\uff11\\uff10\\uff10"),
+        ("\U0001d429\U0001d41a\U0001d432", "\\U0001d429\\U0001d41a\\U0001d432"),
+        ("1\u041e0", "1\\u041e0"),
+        ("1\u09ea", "1\\u09ea"),
+        ("2025年6月", "2025年6月"),
+        ("musical\U0001d159blank", "musical\\U0001d159blank"),
         ("private \ue000 unassigned \u0378", "private \\ue000 unassigned \\u0378"),
         ("tag \U000e0041", "tag \\U000e0041"),
         ("no-break\u00a0space", "no-break\\u00a0space"),
@@ -73,6 +82,13 @@ def test_json_escapes_what_json_leaves_raw() -> None:
     assert show_json('{"to":"\u202emoc.elpmaxe","x":"\U000e0041"}'.encode()) == (
         '{"to":"\\u202emoc.elpmaxe","x":"\\udb40\\udc41"}'
     )
+
+
+def test_no_text_can_pose_as_the_end_of_a_text_in_json() -> None:
+    assert show_json('{"to":"x\uff02,\u201camount\u05f4:1"}'.encode()) == (
+        '{"to":"x\\uff02,\\u201camount\\u05f4:1"}'
+    )
+    assert show("\u201cquoted\u201d") == "\u201cquoted\u201d"
 
 
 def test_a_block_keeps_its_layout_and_nothing_else() -> None:

@@ -226,3 +226,26 @@ def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> N
     file = tmp_path / "policy.yaml"
     file.write_text("version: 1\nrules:\n" + rule("deny"))
     assert Policy.load(file).rules[0].effect == "deny"
+
+
+_RULE = "{id: a, effect: deny, match: {tool: echo}}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"version: 1\nrules: [{_RULE}]\nrules: []\n",
+        "version: 1\nrules: [{id: a, effect: deny, effect: allow, match: {tool: echo}}]\n",
+        "version: 1\nrules: [{id: a, effect: allow, match: {tool: t, args: {a: {lte: 5}, a: {lte: 9}}}}]\n",
+        f"version: 1\nrules: [&x {_RULE}, *x]\n",
+        "version: 1\nrules: [{id: a, effect: deny, match: {tool: t, args: {a: {lte: .nan}}}}]\n",
+        "version: 1\nrules: [{id: a, effect: deny, match: {tool: t, args: {a: {eq: .inf}}}}]\n",
+        "version: !!float ''\n",
+        "version: !!timestamp x\n",
+        "version: !!bool x\n",
+        "version: !!map [1]\n",
+    ],
+)
+def test_what_yaml_would_let_slip_is_refused(text: str) -> None:
+    with pytest.raises(PolicyError):
+        Policy.parse(text)

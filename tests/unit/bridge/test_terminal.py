@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from bascule.bridge import ApprovalRequest, ask_in_terminal
-from bascule.bridge.terminal import converse, describe_request
+from bascule.bridge.terminal import converse, describe_request, screen
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +57,11 @@ class Terminal:
             await self.shown.changed.wait()
 
 
+@pytest.fixture(autouse=True)
+def _quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bascule.bridge.terminal.READ_S", 0.05)
+
+
 @pytest.fixture
 def terminal() -> Iterator[Terminal]:
     made = Terminal()
@@ -99,6 +104,52 @@ async def test_what_was_typed_before_the_prompt_does_not_count(terminal: Termina
     await terminal.prompted()
     terminal.type("n\n")
     assert (await asking).verdict == "reject"
+
+
+async def test_a_yes_meant_for_the_card_before_does_not_count(terminal: Terminal) -> None:
+    first = asyncio.ensure_future(converse(REQUEST, read=terminal.slave, write=terminal.shown))
+    await terminal.prompted()
+    first.cancel()
+    await asyncio.wait({first})
+    assert "withdrawn" in terminal.shown.getvalue()
+    second = asyncio.ensure_future(converse(REQUEST, read=terminal.slave, write=terminal.shown))
+    await asyncio.sleep(0.01)  # the second card is there; the finger was quicker than the eye
+    terminal.type("y\n")
+    await terminal.prompted(2)
+    terminal.type("n\n")
+    assert (await second).verdict == "reject"
+
+
+async def test_a_letter_without_enter_is_no_answer(terminal: Terminal) -> None:
+    asking = asyncio.ensure_future(converse(REQUEST, read=terminal.slave, write=terminal.shown))
+    await terminal.prompted()
+    terminal.type("y\x04")
+    await terminal.prompted(2)
+    terminal.type("n\n")
+    assert (await asking).verdict == "reject"
+
+
+async def test_one_prompt_at_a_time_whatever_the_event_loop(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Input:
+        def isatty(self) -> bool:
+            return True
+
+        def fileno(self) -> int:
+            return terminal.slave
+
+    monkeypatch.setattr(sys, "stdin", Input())
+    monkeypatch.setattr(sys, "stderr", terminal.shown)
+    with screen:
+        asking = asyncio.ensure_future(ask_in_terminal(REQUEST))
+        await asyncio.sleep(0.2)
+        assert "mail.send" not in terminal.shown.getvalue()
+    await terminal.prompted()
+    assert screen.locked()
+    terminal.type("y\n")
+    assert (await asking).verdict == "approve"
+    assert not screen.locked()
 
 
 async def test_a_long_argument_can_be_viewed_in_full(terminal: Terminal) -> None:

@@ -32,7 +32,26 @@ from bascule.wire.frames import GuestFrame
 from tests.unit.guest.harness import NOW, guest_limits, stub_of
 
 _PROGRAM = "from bascule.guest.main import main; main()"
+_MEASURED_PROGRAM = f"""
+import faulthandler, os, resource, signal
+leave = os._exit
+def saving(code):
+    # Nothing may end the process, or keep it from the memory it needs, while the counts are written.
+    faulthandler.cancel_dump_traceback_later()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    leave(code)
+os._exit = saving
+{_PROGRAM}
+"""
 _ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+
+def _measuring() -> dict[str, str]:
+    """Hand a running coverage measurement on to the guest, whose environment is otherwise our own."""
+    return {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
 
 
 @dataclass(kw_only=True)
@@ -63,11 +82,11 @@ class Guest:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, "process"],
+            [sys.executable, "-c", _MEASURED_PROGRAM if _measuring() else _PROGRAM, "process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_ENVIRONMENT,
+            env={**_ENVIRONMENT, **_measuring()},
         )
         self._splitter = FrameSplitter(max_bytes=MAX_GUEST_FRAME_BYTES)
         self._payloads: list[bytes] = []

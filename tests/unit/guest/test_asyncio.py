@@ -7,11 +7,13 @@ import sys
 import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from tests.unit.guest.asyncio_scripts import SCRIPTS
 from tests.unit.guest.harness import run
+from tests.unit.guest.virtual_loop import VirtualLoop
 
 
 def double(i: int) -> int:
@@ -47,7 +49,7 @@ def printed_by_cpython(script: str) -> str:
         "print": show,
         **{name: asynchronous(function) for name, function in TOOLS.items()},
     }
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mock.patch.object(asyncio.events, "new_event_loop", VirtualLoop):
         warnings.simplefilter("ignore")
         exec(script, namespace)
     return "".join(lines)

@@ -129,6 +129,27 @@ def test_output_can_be_redirected_to_a_text_in_memory() -> None:
     assert stage.printed() == "shown"
 
 
+def test_what_is_meant_for_stderr_is_redirected_apart() -> None:
+    outcome = run(
+        "import contextlib, io, logging, sys, traceback\n"
+        "with contextlib.redirect_stderr(io.StringIO()) as errors:\n"
+        "    print('shown')\n"
+        "    sys.stderr.write('a')\n"
+        "    logging.error('b')\n"
+        "with contextlib.redirect_stdout(io.StringIO()) as text:\n"
+        "    print('kept')\n"
+        "    sys.stderr.write('c')\n"
+        "chosen = io.StringIO()\n"
+        "try:\n"
+        "    1 / 0\n"
+        "except ZeroDivisionError as error:\n"
+        "    traceback.print_exc(file=chosen)\n"
+        "    traceback.print_exception(error, file=chosen)\n"
+        "print([errors.getvalue(), text.getvalue(), chosen.getvalue().count('division by zero')])\n"
+    )
+    assert outcome.output == "shown\nc['aERROR:root:b\\n', 'kept\\n', 2]\n"
+
+
 def test_scripts_use_context_managers_of_every_kind() -> None:
     outcome = run(
         "import contextlib, io\n"

@@ -168,5 +168,5 @@ def test_a_warm_guest_has_never_imported_asyncio() -> None:
         "import sys\nfrom bascule.guest.warmup import warm_up\nwarm_up()\n"
         "print({'asyncio', 'concurrent.futures', 'socket', 'subprocess'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={})
     assert done.stdout == "set()\n"

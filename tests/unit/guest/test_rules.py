@@ -28,7 +28,9 @@ def node_types() -> list[str]:
     return sorted(
         name
         for name, kind in vars(ast).items()
-        if isinstance(kind, type) and issubclass(kind, ast.AST) and name not in _ABSTRACT | _DEPRECATED
+        if isinstance(kind, type)
+        and issubclass(kind, ast.AST)
+        and name.removeprefix("_ast_") not in _ABSTRACT | _DEPRECATED
     )
 
 

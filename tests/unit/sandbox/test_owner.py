@@ -30,6 +30,13 @@ def test_a_pid_that_was_taken_by_a_later_process_counts_as_gone() -> None:
     assert is_gone(f"{host}:{pid}:{int(ticks) + 1}")
 
 
+def test_a_forged_name_is_no_number_to_stumble_over() -> None:
+    host = own_name().split(":")[0]
+    for number in ("9" * 5000, "\u0661", "1_0", "+1"):
+        assert not is_gone(f"{host}:{number}:1")
+        assert not is_gone(f"{host}:1:{number}")
+
+
 @pytest.mark.parametrize("name", ["", "x", "other-boot/1:1:1", "::", "a:b:c", "x/y:-1:5"])
 def test_a_name_that_this_host_cannot_judge_is_left_alone(name: str) -> None:
     assert not is_gone(name)

@@ -31,6 +31,7 @@ from bascule.tools.problems import (
     value_at,
 )
 from bascule.tools.schema import JsonSchema
+from bascule.tools.sets import sort_sets
 from bascule.tools.type_text import literal_text, plain_names, type_text
 
 _MIDNIGHT = ("T00:00:00", " 00:00:00", "T00:00", "T00:00:00Z", "T00:00:00+00:00")
@@ -47,6 +48,7 @@ class Parameter:
         required: whether a call must pass it.
         default: what stands in the canonical arguments when it is not passed.
         extra: ``forbid`` unless the type itself takes unknown fields.
+        sets_in: definitions its schema refers to when there are sets in it, else None.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Parameter:
     required: bool
     default: JsonValue = None
     extra: Literal["forbid"] | None = "forbid"
+    sets_in: JsonSchema | None = None
 
     def read(self, value: JsonValue) -> Any:
         """Return the Python value of a plain value.
@@ -67,7 +70,7 @@ class Parameter:
     def write(self, value: object) -> JsonValue:
         """Return the plain value of a Python value, as the schema describes it."""
         plain: JsonValue = self.adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
-        return plain
+        return plain if self.sets_in is None else sort_sets(plain, self.schema, self.sets_in)
 
     def __str__(self) -> str:
         text = f"{self.name}: {type_text(self.schema, name_object=plain_names)}"
@@ -202,6 +205,8 @@ def _read_argument(parameter: Parameter, value: JsonValue, defs: JsonSchema) -> 
             return parameter.read(_apply_repairs(value, repairs)), []
         except ValidationError as error:
             errors = error.errors(include_url=False)
+        except Exception as error:  # as above
+            return None, [_unreadable(parameter, value, error)]
     return None, describe_problems(parameter.name, value, errors, parameter.schema, defs)
 
 

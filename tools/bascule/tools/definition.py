@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -28,6 +28,7 @@ from bascule.tools.schema import (
     make_adapter,
     takes_unknown_fields,
 )
+from bascule.tools.sets import has_sets
 from bascule.tools.signature import ABSENT, Declared, check_annotation, read_signature
 
 
@@ -148,19 +149,19 @@ def _make_parameter(
         schema.setdefault("description", told[declared.name])
     used = _reachable(schema, defs)
     extra: Literal["forbid"] | None = None if takes_unknown_fields([schema, used]) else "forbid"
-    parameter = Parameter(name=declared.name, schema=schema, adapter=adapter, required=True, extra=extra)
+    parameter = Parameter(
+        name=declared.name,
+        schema=schema,
+        adapter=adapter,
+        required=True,
+        extra=extra,
+        sets_in=defs if has_sets([schema, used]) else None,
+    )
     default = _find_default(tool, declared, location)
     if default is ABSENT:
         return parameter
     plain = _plain_default(tool, parameter, default, location)
-    return Parameter(
-        name=declared.name,
-        schema={**schema, "default": plain},
-        adapter=adapter,
-        required=False,
-        default=plain,
-        extra=extra,
-    )
+    return replace(parameter, schema={**schema, "default": plain}, required=False, default=plain)
 
 
 def _find_default(tool: str, declared: Declared, location: str | None) -> object:
@@ -184,12 +185,7 @@ def _find_default(tool: str, declared: Declared, location: str | None) -> object
 def _plain_default(tool: str, parameter: Parameter, default: object, location: str | None) -> JsonValue:
     """Return the default as it stands in canonical arguments, proven to be a value the type accepts."""
     try:
-        plain = parameter.adapter.dump_python(
-            parameter.adapter.validate_python(copy.deepcopy(default)),
-            mode="json",
-            by_alias=True,
-            warnings="error",
-        )
+        plain = parameter.write(parameter.adapter.validate_python(copy.deepcopy(default)))
         check_plain(plain, path=parameter.name)
         if canonical_json(parameter.write(parameter.read(plain))) != canonical_json(plain):
             raise ValueError("it does not read back what it writes as JSON")
@@ -200,7 +196,7 @@ def _plain_default(tool: str, parameter: Parameter, default: object, location: s
             f"{tool}(): parameter {parameter.name}: the default {default!r:.60} does not fit: {reason}",
             location=location,
         ) from error
-    return typing.cast("JsonValue", plain)
+    return plain
 
 
 def _object_schema(parameters: dict[str, Parameter], defs: JsonSchema) -> JsonSchema:

@@ -6,6 +6,7 @@ trusted as such. Decides what in a module counts as its tools.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -63,6 +64,10 @@ def _load(spec: str) -> list[AnyTool]:
         return _from_value(spec, value, _effects_of(spec, module))
     except ToolDefinitionError as error:
         raise ToolLoadError("tool_source_broken", f"{spec}: {error}") from error
+    except ToolLoadError:
+        raise
+    except Exception as error:  # looking at what a module holds runs its code too
+        raise _broken(spec, error) from error
 
 
 def _split(spec: str) -> tuple[str, str | None]:
@@ -79,7 +84,8 @@ def _split(spec: str) -> tuple[str, str | None]:
 
 
 def _import_module(spec: str, name: str) -> ModuleType:
-    _reach(Path.cwd())
+    with contextlib.suppress(OSError):  # the folder we stand in may be gone
+        _reach(Path.cwd())
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -88,12 +94,18 @@ def _import_module(spec: str, name: str) -> ModuleType:
                 "tool_source_missing", f"{spec}: there is no module {error.name} here or in the environment"
             ) from error
         raise _broken(spec, error) from error
-    except (Exception, SystemExit) as error:  # a user's module may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's module may raise anything
         raise _broken(spec, error) from error
 
 
 def _import_file(spec: str, path: Path) -> ModuleType:
-    if not path.is_file():
+    try:
+        found_file = path.is_file()
+    except OSError as error:
+        raise ToolLoadError("tool_source_missing", f"{spec}: {error.strerror}") from error
+    if not found_file:
         raise ToolLoadError("tool_source_missing", f"{spec}: there is no file {path}")
     resolved = path.resolve()
     name = f"bascule_tools_{hashlib.sha256(os.fsencode(resolved)).hexdigest()[:12]}"
@@ -107,8 +119,10 @@ def _import_file(spec: str, path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and postponed annotations look it up
     try:
         found.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # as above
-        del sys.modules[name]
+    except BaseException as error:  # as above
+        sys.modules.pop(name, None)
+        if isinstance(error, KeyboardInterrupt):
+            raise
         raise _broken(spec, error) from error
     return module
 

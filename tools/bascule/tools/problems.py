@@ -187,31 +187,33 @@ def _allowed(node: Mapping[str, Any]) -> list[JsonValue]:
 
 def _schemas_at(schema: JsonSchema, steps: Loc, defs: JsonSchema) -> Iterator[JsonSchema]:
     """Yield every schema that describes the place, through references and unions; each of them once."""
-    nodes = list(_branches(schema, defs, frozenset()))
+    nodes = list(branches_of(schema, defs, frozenset()))
     for step in steps:
         nodes = [
             branch
             for node in nodes
-            for inner in _step(node, step)
-            for branch in _branches(inner, defs, frozenset())
+            for inner in schemas_below(node, step)
+            for branch in branches_of(inner, defs, frozenset())
         ]
     yield from nodes
 
 
-def _branches(node: JsonSchema, defs: JsonSchema, seen: frozenset[str]) -> Iterator[JsonSchema]:
+def branches_of(node: JsonSchema, defs: JsonSchema, seen: frozenset[str]) -> Iterator[JsonSchema]:
+    """Yield what a schema may stand for, through references and unions, less the references in ``seen``."""
     reference = str(node.get("$ref", "")).rsplit("/", 1)[-1]
     if reference:
         if reference in defs and reference not in seen:
-            yield from _branches(defs[reference], defs, seen | {reference})
+            yield from branches_of(defs[reference], defs, seen | {reference})
         return
     options = [option for keyword in ("anyOf", "oneOf", "allOf") for option in node.get(keyword, [])]
     if not options:
         yield node
     for option in options:
-        yield from _branches(option, defs, seen)
+        yield from branches_of(option, defs, seen)
 
 
-def _step(node: JsonSchema, step: int | str) -> list[JsonSchema]:
+def schemas_below(node: JsonSchema, step: int | str) -> list[JsonSchema]:
+    """Return the schemas of a member or an item of what a schema without reference describes."""
     candidates: list[object] = []
     if isinstance(step, str):
         properties = node.get("properties", {})

@@ -56,6 +56,9 @@ def to_plain(tool: str, value: object) -> JsonValue:
         where = f" at {path}" if path else ""
         message = f"{tool}() returned a value without JSON form{where}: {error}"
         raise ResultInvalid(_NO_FORM, message, tool=tool, path=path) from None
+    except Exception as error:  # properties and serializers are the tool's own code
+        message = f"{tool}() returned a value that cannot be read: {type(error).__name__}"
+        raise ResultInvalid(_NO_FORM, message, tool=tool, path="") from error
 
 
 def encode_plain(tool: str, value: JsonValue) -> bytes:

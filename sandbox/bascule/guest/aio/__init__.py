@@ -6,7 +6,7 @@ import types
 
 from bascule.guest.aio import groups, locks, queues, runner, timeouts, waiting
 from bascule.guest.calls import Tool, is_coroutine_like
-from bascule.guest.facade import Facade, FacadeContext, Rows
+from bascule.guest.facade import Facade, FacadeContext, Rows, fresh_functions
 from bascule.guest.futures import CancelledError, Future, HostFuture, InvalidStateError, current_loop
 from bascule.guest.rules.attributes import names
 from bascule.guest.tasks import Task, create_task, ensure_future
@@ -85,7 +85,7 @@ def build_asyncio(context: FacadeContext) -> Facade:
         "iscoroutinefunction": is_coroutine_function,
         "isfuture": is_future,
     }
-    return Facade("asyncio", members)
+    return Facade("asyncio", fresh_functions(members))
 
 
 def start_task(coro: object, *, name: object = None, context: object = None) -> Task:

@@ -44,8 +44,7 @@ class TaskGroup:
         if self._body is not None:
             raise RuntimeError("TaskGroup has already been entered")
         self._body = current_loop().current_task
-        if self._body is None:
-            raise RuntimeError("TaskGroup cannot determine the parent task")
+        assert self._body is not None, "only tasks step coroutines"
         return self
 
     async def __aexit__(

@@ -151,7 +151,7 @@ class Condition:
         except BaseException:
             # A notification that reached a task which is leaving goes to the next one.
             if waiter.done() and not waiter.cancelled():
-                self.notify(1)
+                self._notify(1)
             raise
         finally:
             while True:
@@ -179,6 +179,9 @@ class Condition:
         """
         if not self._lock.locked():
             raise RuntimeError("cannot notify on un-acquired lock")
+        self._notify(n)
+
+    def _notify(self, n: int) -> None:
         for waiter in self._waiters:
             if n <= 0:
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator
 
 from bascule.guest.futures import CancelledError, Future, current_loop
@@ -66,8 +67,9 @@ class Timeout:
             self._timer = None
 
     def _fire(self) -> None:
-        if self._task is None or self._left:
+        if self._left:
             return
+        assert self._task is not None, "the timer starts when the block is entered"
         self._expired = True
         self._timer = None
         self._task.cancel()
@@ -76,8 +78,7 @@ class Timeout:
         if self._task is not None:
             raise RuntimeError("Timeout has already been entered")
         task = current_loop().current_task
-        if task is None:
-            raise RuntimeError("Timeout should be used inside a task")
+        assert task is not None, "only tasks step coroutines"
         self._task = task
         self._cancelling = task.cancelling()
         self.reschedule(self._when)
@@ -118,12 +119,19 @@ async def sleep(delay: float, result: object = None) -> object:
 
 def call_later(delay: float, callback: Callable[[], object]) -> Future:
     """Have ``callback()`` called after ``delay`` seconds; cancel what this returns to take it back."""
+    if delay == math.inf:
+        return Future()  # never
     if delay > 0:
         return current_loop().call_later(delay, callback)
     # Nothing to wait for: no need to trouble the host.
     due = Future()
-    due.add_done_callback(lambda due: None if due.cancelled() else callback())
-    current_loop().call_soon(lambda: None if due.done() else due.set_result(None))
+
+    def fire() -> None:
+        if not due.done():
+            due.set_result(None)
+            callback()
+
+    current_loop().call_soon(fire)
     return due
 
 

@@ -32,9 +32,14 @@ def contextlib_module(context: FacadeContext) -> Members:
         with output.redirected(read(new_target, "write")):
             yield new_target
 
+    @contextmanager
+    def redirect_stderr(new_target: object) -> Generator[Any]:
+        with output.redirected(read(new_target, "write"), errors=True):
+            yield new_target
+
     return {
         "aclosing": aclosing,
         "closing": closing,
-        "redirect_stderr": redirect_stdout,
+        "redirect_stderr": redirect_stderr,
         "redirect_stdout": redirect_stdout,
     }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, cast
 
 from bascule.guest.facade import FacadeContext, Members, renamed
+from bascule.guest.formatting import percent
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.values import stable_repr, stable_str
 
@@ -23,18 +24,18 @@ class Writer(Protocol):
 class Stream:
     """sys.stdout and sys.stderr: both are the script's one output."""
 
-    __slots__ = ("_output",)
+    __slots__ = ("_write",)
 
     encoding = "utf-8"
 
-    def __init__(self, output: Writer) -> None:
-        self._output = output
+    def __init__(self, write: Callable[[str], int]) -> None:
+        self._write = write
 
     def write(self, text: str) -> int:
         """Write text; return the number of its characters."""
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        return self._output.write(str.__str__(text))
+        return self._write(str.__str__(text))
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write each text."""
@@ -56,13 +57,13 @@ def sys_module(context: FacadeContext) -> Members:
         raise SystemExit(status)
 
     leave.__name__ = leave.__qualname__ = "exit"
-    stream = Stream(context.environment.output)
+    output = context.environment.output
     return {
         "argv": ["script"],
         "exit": leave,
         "platform": "linux",
-        "stderr": stream,
-        "stdout": stream,
+        "stderr": Stream(output.write_error),
+        "stdout": Stream(output.write),
         "version": sys.version.split()[0],
     }
 
@@ -110,7 +111,7 @@ class LogSettings:
             "processName": "MainProcess",
             "threadName": "MainThread",
         }
-        self.context.environment.output.write(self.format % record + "\n")
+        self.context.environment.output.write_error(self.format % record + "\n")
 
 
 class Logger:
@@ -154,7 +155,10 @@ class Logger:
             text = stable_str(msg)
             if args:
                 # As in logging, one dict fills %(name)s fields.
-                text = text % (args[0] if len(args) == 1 and type(args[0]) is dict else args)
+                values: object = args
+                if len(args) == 1 and type(args[0]) is dict:
+                    values = cast(object, args[0])
+                text = percent(text, values)
             if options.get("exc_info"):
                 text += "\n" + "".join(_format(sys.exception())).rstrip("\n")
             self._settings.emit(self.name, _level_number(level), text)
@@ -272,7 +276,13 @@ def _format(error: BaseException | None) -> list[str]:
 
 def traceback_module(context: FacadeContext) -> Members:
     """Give traceback: the script's own lines, no files of the guest, no live objects."""
-    output = context.environment.output
+    output, read = context.environment.output, context.guards.read
+
+    def write(text: str, file: object) -> None:
+        if file is None:
+            output.write_error(text)
+        else:
+            read(file, "write")(text)
 
     def chosen(values: tuple[object, ...]) -> BaseException | None:
         return next((value for value in values if isinstance(value, BaseException)), None)
@@ -288,10 +298,10 @@ def traceback_module(context: FacadeContext) -> Members:
         return ["NoneType: None\n"] if found is None else _format_only(found)
 
     def print_exc(limit: object = None, file: object = None, chain: object = True) -> None:
-        output.write(format_exc())
+        write(format_exc(), file)
 
-    def print_exception(*error: object, **_: object) -> None:
-        output.write("".join(_format(chosen(error))))
+    def print_exception(*error: object, file: object = None, **_: object) -> None:
+        write("".join(_format(chosen(error))), file)
 
     return {
         "format_exc": format_exc,

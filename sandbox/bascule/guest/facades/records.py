@@ -1,4 +1,4 @@
-"""dataclasses, collections, abc and typing: what makes classes for a script, on the script's classes only."""
+"""dataclasses, collections, enum, abc, typing: what makes classes, on the script's own classes only."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import abc
 import collections
+import enum
+import keyword
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from bascule.guest.facade import FacadeContext, FacadeGuards, Members
 from bascule.guest.facades.copying import Copier
+from bascule.guest.rules.syntax import name_problem
 
 _SCRIPT_MODULE = "__main__"
 _ANNOTATIONS_MODULE = "<annotations of the script>"
@@ -81,6 +84,7 @@ def dataclasses_module(context: FacadeContext) -> Members:
     def process(cls: Any, options: dict[str, Any]) -> Any:
         if not _owned(guards, cls):
             raise TypeError("dataclass needs a class that this script defines")
+        _check_field_names(cls.__annotations__)
         # dataclass() looks its annotations up in sys.modules; it must not find the guest's own __main__.
         shown = cls.__module__
         sys.modules[_ANNOTATIONS_MODULE] = annotations
@@ -135,6 +139,31 @@ def dataclasses_module(context: FacadeContext) -> Members:
     return {"asdict": asdict, "astuple": astuple, "dataclass": dataclass}
 
 
+_CREATE = "_create_"
+_create: Callable[..., type] = vars(enum.EnumType)[_CREATE]
+
+
+def _create_enum(cls: type, class_name: str, names: Any, **options: Any) -> type:
+    """``EnumType._create_``, which makes the class of ``Enum("Name", names)``, for plain names only.
+
+    Special names among them would become what no class statement may define.
+    """
+    if isinstance(names, str):
+        names = str.__str__(names).replace(",", " ").split()
+    items: list[Any] = list(names.items() if isinstance(names, Mapping) else names or ())
+    for item in items:
+        name = item if isinstance(item, str) else item[0]
+        if type(name) is not str or name_problem(name):
+            raise ValueError(f"names of members must be plain names: {name!r}")
+    return _create(cls, class_name, items, **{**options, "module": _SCRIPT_MODULE})
+
+
+def enum_module(context: FacadeContext) -> Members:
+    """Give enum: its classes are the real ones, so calls that make classes are checked in the metaclass."""
+    setattr(enum.EnumType, _CREATE, _create_enum)
+    return {}
+
+
 def copy_module(context: FacadeContext) -> Members:
     """Give copy."""
     copier = Copier(context.guards)
@@ -163,6 +192,11 @@ def typing_module(context: FacadeContext) -> Members:
     def assert_never(arg: object, /) -> typing.NoReturn:
         raise AssertionError(f"Expected code to be unreachable, but got: {arg!r}"[:200])
 
+    def get_origin(tp: object) -> object:
+        # Of Type[int] it is the real type, which makes classes of anything.
+        origin: object = typing.get_origin(tp)
+        return context.guards.view(origin) if isinstance(origin, type) else origin
+
     def runtime_checkable(cls: type) -> type:
         return typing.runtime_checkable(cls) if _owned(context.guards, cls) else cls
 
@@ -176,12 +210,20 @@ def typing_module(context: FacadeContext) -> Members:
         "assert_type": same,
         "cast": cast_to,
         "final": same,
+        "get_origin": get_origin,
         "no_type_check": same,
         "overload": same,
         "override": same,
         "reveal_type": same,
         "runtime_checkable": runtime_checkable,
     }
+
+
+def _check_field_names(names: Iterable[object]) -> None:
+    # dataclass() makes source text of them, and those of TypedDict("T", {...}) may be any text.
+    for name in names:
+        if type(name) is not str or not name.isidentifier() or keyword.iskeyword(name) or name_problem(name):
+            raise TypeError(f"field names must be plain names: {name!r}")
 
 
 def _owned(guards: FacadeGuards, cls: object) -> bool:

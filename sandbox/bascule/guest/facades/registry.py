@@ -24,6 +24,7 @@ _OWN: dict[str, str] = {
     "copy": "records:copy_module",
     "dataclasses": "records:dataclasses_module",
     "decimal": "numerals:decimal_module",
+    "enum": "records:enum_module",
     "functools": "callables:functools_module",
     "itertools": "callables:itertools_module",
     "json": "texts:json_module",

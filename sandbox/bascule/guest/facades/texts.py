@@ -42,7 +42,9 @@ class JSONEncoder:
 
     def encode(self, o: object) -> str:
         """Return the JSON of ``o``."""
-        options: dict[str, Any] = {"default": self.default, **self._options}
+        # Checked again: a subclass may have put others there, cls among them.
+        options: dict[str, Any] = {"default": self.default}
+        options |= _checked(self._options, _ENCODER_OPTIONS, "JSONEncoder")
         return json.dumps(o, **options)
 
 

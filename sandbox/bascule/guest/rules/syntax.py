@@ -83,7 +83,7 @@ SYNTAX: dict[str, SyntaxRule] = {
     ),
     **_checked("`text % values` shows objects: their addresses are left out", "BinOp"),
     **_allowed("displays build plain containers", "Dict", "Set", "List", "Tuple", "Starred", "Slice"),
-    **_allowed("item access calls the object's own methods", "Subscript"),
+    **_checked("item access calls the object's own methods; `__dict__` is a copy", "Subscript"),
     **_allowed("a literal", "Constant"),
     **_checked("the name is checked", "Name"),
     **_checked("attributes are read and written through the guards", "Attribute"),
