@@ -54,23 +54,30 @@ def holds(condition: Condition, value: JsonValue | Missing) -> bool | None:
 def glob_matches(pattern: str, text: str) -> bool:
     """Match anchored: ``*`` is any text, ``?`` one character, nothing else is special.
 
-    Takes at most len(pattern) * len(text) steps, whatever the pattern.
+    The pieces between stars are searched from left to right, never back: a text is as long as a guest likes.
     """
-    at_pattern = at_text = 0
-    star = resume = -1
-    while at_text < len(text):
-        if at_pattern < len(pattern) and pattern[at_pattern] == "*":
-            star, resume = at_pattern, at_text
-            at_pattern += 1
-        elif at_pattern < len(pattern) and pattern[at_pattern] in ("?", text[at_text]):
-            at_pattern += 1
-            at_text += 1
-        elif star >= 0:
-            resume += 1
-            at_pattern, at_text = star + 1, resume
-        else:
+    first, *pieces = pattern.split("*")
+    if not pieces:
+        return len(text) == len(first) and _piece(first).match(text) is not None
+    last = pieces.pop()
+    at, end = len(first), len(text) - len(last)
+    if end < at or not _piece(first).match(text) or not _piece(last).match(text, end):
+        return False
+    for piece in pieces:
+        found = text.find(piece, at, end) if "?" not in piece else _search(piece, text, at, end)
+        if found < 0:
             return False
-    return set(pattern[at_pattern:]) <= {"*"}
+        at = found + len(piece)
+    return True
+
+
+def _search(piece: str, text: str, at: int, end: int) -> int:
+    found = _piece(piece).search(text, at, end)
+    return -1 if found is None else found.start()
+
+
+def _piece(piece: str) -> re.Pattern[str]:
+    return re.compile("".join("." if char == "?" else re.escape(char) for char in piece), re.DOTALL)
 
 
 def _holds_one(name: str, operand: object, value: JsonValue | Missing) -> bool | None:

@@ -83,7 +83,15 @@ def missing_attribute(value: object, name: str, known: Collection[str]) -> Attri
 
 def shown_name(kind: type) -> str:
     """Return the name of a type as CPython's messages write it."""
-    is_static = kind.__module__ in ("datetime", "decimal", "collections", "itertools", "functools", "re")
+    is_static = kind.__module__ in (
+        "datetime",
+        "decimal",
+        "collections",
+        "itertools",
+        "functools",
+        "re",
+        "sys",
+    )
     return (
         f"{kind.__module__}.{kind.__name__}"
         if is_static and not kind.__flags__ & _HEAP_TYPE

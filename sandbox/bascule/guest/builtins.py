@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
+from bascule.guest.facade import renamed
 from bascule.guest.formatting import EXACT, StableText, stable_ascii, stable_format, stable_repr
 from bascule.guest.guards import Guards
 from bascule.guest.rules.names import NAMES
@@ -56,8 +57,8 @@ def build_builtins(guards: Guards, output: Writer) -> dict[str, object]:
         "BaseException": Exception,
         "type": guards.view(type),
         "print": _print(guards, output),
-        "repr": stable_repr,
-        "ascii": stable_ascii,
+        "repr": renamed(stable_repr, "repr"),
+        "ascii": renamed(stable_ascii, "ascii"),
         "exit": _exit,
         "quit": _exit,
         "__debug__": True,

@@ -71,11 +71,11 @@ class TypeView:
 class TypeFunction(TypeView):
     """``type``, and what stands for it: with one argument, the class as the script may hold it."""
 
-    __slots__ = ("_classes",)
-
+    # Not slotted: what CPython calls a callable in its messages is read of these two.
     def __init__(self, classes: ScriptClasses) -> None:
         super().__init__(type)
         self._classes = classes
+        self.__dict__.update(__qualname__="type", __module__="builtins")
 
     def __call__(self, *values: object, **keywords: object) -> object:
         if len(values) != 1 or keywords:
@@ -188,6 +188,11 @@ class ScriptClasses:
         if entry is None:
             entry = self._numbers[id(value)] = (value, len(self._numbers) + 1)
         return entry[1]
+
+    def number_if_asked(self, value: object, /) -> int | None:
+        """Return the number that ``id(value)`` gave, None when the script never asked."""
+        entry = self._numbers.get(id(value))
+        return None if entry is None else entry[1]
 
     def _holder(self, value: object, key: int) -> object:
         order = self._order

@@ -27,7 +27,7 @@ class DefinitionRules(StatementRules):
 
     def _visit_function(self, node: _Function) -> Visited:
         is_method = self.scope.kind == "class"
-        if not (is_method and node.name in SPECIAL_METHODS):
+        if node.name not in SPECIAL_METHODS:
             self._check_function_name(node)
         if getattr(node, "type_params", None):
             self._refuse_type_parameters(node)

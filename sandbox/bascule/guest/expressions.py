@@ -12,7 +12,7 @@ from bascule.guest import hidden
 from bascule.guest.formatting import reads_nothing
 from bascule.guest.rules.attributes import ATTRIBUTES, REPLACED
 from bascule.guest.rules.syntax import (
-    OBJECT_SETTER,
+    READ_ONLY_SPECIALS,
     READABLE_SPECIALS,
     SPECIAL_METHODS,
     attribute_problem,
@@ -118,7 +118,7 @@ class ExpressionRules(Walker):
         if name in READABLE_SPECIALS:
             value = self.expression(node.value)
             return hidden.call(hidden.ABOUT, node, value, hidden.constant(name, node))
-        if name in SPECIAL_METHODS or name == OBJECT_SETTER:
+        if name in SPECIAL_METHODS or name in READ_ONLY_SPECIALS:
             value = self.expression(node.value)
             return hidden.call(hidden.SPECIAL, node, value, hidden.constant(name, node))
         if problem := attribute_problem(name):

@@ -70,6 +70,14 @@ class FacadeGuards(Protocol):
         """Whether the script made this class, by a class statement or through a facade."""
         ...
 
+    def number(self, value: object, /) -> int:
+        """Return what ``id(value)`` gives the script."""
+        ...
+
+    def number_of(self, value: object, /) -> int | None:
+        """Return what ``id(value)`` gave the script, None when it never asked."""
+        ...
+
     def view(self, cls: type, /) -> object:
         """Return a class as the script may hold it: itself, or what stands for it."""
         ...

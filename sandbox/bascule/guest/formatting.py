@@ -13,6 +13,7 @@ import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import FunctionType
 from typing import Any, cast
 
 EXACT: frozenset[type] = frozenset(
@@ -61,7 +62,9 @@ def shown(value: object) -> object:
 
 
 def stable_repr(value: object) -> str:
-    """``repr`` for scripts."""
+    """``repr`` for scripts; functions of the guest look like the built-in ones they stand for."""
+    if type(value) is FunctionType and value.__module__.startswith("bascule."):
+        return f"<built-in function {value.__name__}>"
     return without_addresses(repr(value))
 
 

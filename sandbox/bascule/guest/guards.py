@@ -144,6 +144,14 @@ class Guards:
         """Whether the script made this class, by a class statement or through a facade."""
         return self.classes.is_known(cls)
 
+    def number(self, value: object, /) -> int:
+        """Return what ``id(value)`` gives the script."""
+        return self.classes.number(value)
+
+    def number_of(self, value: object, /) -> int | None:
+        """Return what ``id(value)`` gave the script, None when it never asked."""
+        return self.classes.number_if_asked(value)
+
     def view(self, cls: type, /) -> object:
         """Return a class as the script may hold it: itself, or what stands for it."""
         return self.classes.view(cls)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 import types
+import typing
 from typing import cast
 
 from bascule.guest.calls import Tool
@@ -30,6 +31,15 @@ _NAMED: frozenset[type] = frozenset(
 """Callables whose ``__name__`` is plain data."""
 
 
+_GENERIC: tuple[object, ...] = (
+    types.GenericAlias,
+    types.UnionType,
+    type(cast(object, typing.List[int])),  # noqa: UP006
+    type(cast(object, typing.Optional[int])),  # noqa: UP045
+)
+"""Aliases whose arguments ``typing.get_args`` gives as well."""
+
+
 class About:
     """Answers for the special attributes that are readable.
 
@@ -43,6 +53,7 @@ class About:
     def __init__(self, classes: ScriptClasses, namespace: dict[str, object]) -> None:
         self._classes = classes
         self._namespace = namespace
+        self._dataclass_fields: dict[type, dict[str, object]] = {}
 
     def read(self, value: object, name: str) -> object:
         """Return the special attribute ``name`` of ``value``.
@@ -61,6 +72,10 @@ class About:
             answer = self._fields(value)
         elif name == "__annotations__":
             answer = self._annotations(value)
+        elif name == "__args__":
+            answer = getattr(value, "__args__", None) if type(value) in _GENERIC else None
+        elif name == "__dataclass_fields__":
+            answer = self._fields_of_dataclass(value)
         elif name == "__members__":
             answer = dict(value.__members__) if isinstance(value, enum.EnumMeta) else None
         else:
@@ -98,6 +113,15 @@ class About:
             return None
         found: object = getattr(value, "__annotations__", None)
         return dict(cast("dict[str, object]", found)) if isinstance(found, dict) else None
+
+    def _fields_of_dataclass(self, value: object) -> dict[str, object] | None:
+        # A copy, the same one each time: dataclasses reads attributes by the names in the real one.
+        cls = value if isinstance(value, type) else type(value)
+        found: object = getattr(cls, "__dataclass_fields__", None) if self._classes.is_known(cls) else None
+        if not isinstance(found, dict):
+            return None
+        owner = next(base for base in cls.__mro__ if "__dataclass_fields__" in base.__dict__)
+        return self._dataclass_fields.setdefault(owner, dict(cast("dict[str, object]", found)))
 
     def _fields(self, value: object) -> dict[str, object] | None:
         if isinstance(value, type) or not self._classes.is_known(type(value)):

@@ -65,6 +65,8 @@ class StatementRules(NestedRules):
 
     def _annotation(self, node: ast.expr) -> ast.expr:
         """Make an annotation that cannot raise: forward references and mistakes become their text."""
+        if self.annotations_are_text:
+            return hidden.constant(ast.unparse(node), node)
         if isinstance(node, ast.Constant):
             return node
         if isinstance(node, ast.Name) and node.id in _SAFE_ANNOTATIONS - self.bound:
@@ -135,7 +137,7 @@ class StatementRules(NestedRules):
         return made
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Visited:
-        """Bind attributes of facades; ``from __future__`` is accepted and has no effect."""
+        """Bind attributes of facades; of ``from __future__`` only ``annotations`` has an effect."""
         if node.level or node.module is None:
             self.refuse(
                 node, "relative imports are not available: a script is one file", kind="refused_import"
@@ -144,6 +146,7 @@ class StatementRules(NestedRules):
         if node.module == "__future__":
             if not all(alias.name in _FUTURES for alias in node.names):
                 self.refuse(node, "this future feature is not defined", kind="syntax_error")
+            self.annotations_are_text |= any(alias.name == "annotations" for alias in node.names)
             return hidden.place(ast.Pass(), node)
         made: list[ast.stmt] = []
         for alias in node.names:

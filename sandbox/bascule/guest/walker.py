@@ -75,6 +75,7 @@ class Walker(RestrictingNodeTransformer):
 
     Attributes:
         findings: everything that is wrong, in the order it was met.
+        annotations_are_text: whether ``from __future__ import annotations`` was met.
         uses_async: whether any asynchronous syntax was met.
         attribute_names, class_names, super_names: names for which the transformed code reads a set.
     """
@@ -87,6 +88,7 @@ class Walker(RestrictingNodeTransformer):
         self.findings: list[ScriptError] = []
         self.uses_async = False
         self.top_level_async = False
+        self.annotations_are_text = False
         self.attribute_names: set[str] = set()
         self.class_names: set[str] = set()
         self.super_names: set[str] = set()

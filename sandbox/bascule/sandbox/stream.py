@@ -18,6 +18,9 @@ from bascule.wire import FrameError, FrameSplitter
 MAX_WAITING_BYTES = 4 << 20
 """Finished frames held for a host that is slower than its guest."""
 
+FRAME_COST_BYTES = 64
+"""What keeping one frame costs beside its payload: a flood of empty ones counts too."""
+
 STDERR_TAIL_BYTES = 8 << 10
 """Kept of the guest's stderr; a faulthandler dump of a deep stack fits."""
 
@@ -51,7 +54,7 @@ class GuestStream:
         try:
             for payload in self._splitter.feed(data):
                 self._payloads.append(payload)
-                self._waiting_bytes += len(payload)
+                self._waiting_bytes += len(payload) + FRAME_COST_BYTES
         except FrameError as error:
             self._broken = error
         if self._waiting_bytes > MAX_WAITING_BYTES and not self._paused:
@@ -96,7 +99,7 @@ class GuestStream:
             finally:
                 self._reader = None
         payload = self._payloads.popleft()
-        self._waiting_bytes -= len(payload)
+        self._waiting_bytes -= len(payload) + FRAME_COST_BYTES
         if self._paused and self._waiting_bytes <= MAX_WAITING_BYTES // 2:
             self._continue()
         return payload

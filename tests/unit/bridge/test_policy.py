@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import time
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from bascule.bridge import Policy, PolicyError
+from bascule.bridge.conditions import glob_matches
 from bascule.tools import AnyTool, tool
 
 
@@ -249,3 +254,18 @@ _RULE = "{id: a, effect: deny, match: {tool: echo}}"
 def test_what_yaml_would_let_slip_is_refused(text: str) -> None:
     with pytest.raises(PolicyError):
         Policy.parse(text)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*aaaaab*", "*@example.com", "*a?a?b", "*" + "a" * 60 + "b*", "*a*a*a*a*b"]
+)
+def test_a_glob_takes_no_time_for_a_hostile_text(pattern: str) -> None:
+    begun = time.process_time()
+    assert not glob_matches(pattern, "a" * 1_000_000)
+    assert time.process_time() - begun < 2.0
+
+
+@given(st.text("ab*?", max_size=8), st.text("ab\n", max_size=10))
+def test_a_glob_means_what_the_slow_way_says(pattern: str, text: str) -> None:
+    slow = "".join({"*": ".*", "?": "."}.get(char, char) for char in pattern)
+    assert glob_matches(pattern, text) == (re.fullmatch(slow, text, re.DOTALL) is not None)

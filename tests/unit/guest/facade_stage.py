@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, cast, NoReturn
 
 from bascule.guest.clock import Clock
 from bascule.guest.environment import Environment
@@ -38,6 +38,15 @@ class OpenGuards:
 
     def adopt(self, cls: type, /) -> None:
         self.own.add(cls)
+
+    def view(self, cls: type, /) -> object:
+        return cls
+
+    def number(self, value: object, /) -> int:
+        return id(value)
+
+    def number_of(self, value: object, /) -> int | None:
+        return id(value)
 
     def admit(self, rows: Rows, /) -> None:
         self.admitted.append(rows)
@@ -82,7 +91,7 @@ class Stage:
         return self.output.take()
 
 
-def _overflow(size: int) -> None:
+def _overflow(size: int) -> NoReturn:
     raise AssertionError(f"printed {size} bytes")
 
 

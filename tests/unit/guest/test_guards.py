@@ -286,8 +286,68 @@ def test_a_pending_call_says_where_its_await_is_missing() -> None:
     assert "await echo(...)" in outcome.finish.errors[0].message
 
 
-def test_special_methods_are_read_from_classes_only() -> None:
-    gives("class A:\n    def __len__(self): return 3\nA.__len__(A())", 3)
-    fails_with("class A:\n    def __len__(self): return 3\nA().__len__", "AttributeError")
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("A.__len__(A())", 3),
+        ("A().__len__()", 3),
+        ("getattr(A(), '__len__')()", 3),
+        ("[1, 2].__len__()", 2),
+        ("(1).__add__(2)", 3),
+        ("(1).__add__('a') is NotImplemented", True),
+        ("{'a': 1}.__getitem__('a')", 1),
+        ("'abc'.__contains__('b')", True),
+        ("(i for i in 'ab').__next__()", "a"),
+        ("(lambda x: x + 1).__call__(1)", 2),
+        ("B(a=1).__getitem__('a')", 1),
+        ("A().__eq__(1) is NotImplemented", True),
+        ("'%s'.__mod__(len)", "<built-in function len>"),
+        ("'%s'.__mod__(A)", "<class '__main__.A'>"),
+        ("A().__repr__() == repr(A())", True),
+        ("hash(A()) > A().__hash__() - 9", True),
+    ],
+)
+def test_special_methods_do_what_the_operators_do(expression: str, value: object) -> None:
+    classes = "class A:\n    def __len__(self): return 3\nclass B(dict): pass\n"
+    gives(classes + expression, value)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "[].__init__",
+        "(i for i in 'a').__init__",
+        "class A(dict): pass\nA().__init__",
+        "from collections import Counter\nCounter().__missing__",
+        "A = type(1)\nA.__setattr__",
+        "import asyncio\nasyncio.Lock().__enter__",
+    ],
+)
+def test_special_methods_of_other_objects_are_not_given(script: str) -> None:
+    outcome = run(script)
+    assert outcome.finish.status in {"failed", "refused"}
+    assert outcome.finish.errors[0].exception == "AttributeError"
+
+
+def test_special_methods_can_be_put_on_classes_and_mean_nothing_on_objects() -> None:
+    gives("class A: pass\ndef __init__(self, x): self.x = x\nA.__init__ = __init__\nA(3).x", 3)
+    gives("class A: pass\nsetattr(A, '__len__', lambda self: 4)\nlen(A())", 4)
+    gives("class A:\n    __call__ = len\nA()('abc')", 3)
+    fails_with("class A: pass\na = A()\na.__len__ = lambda: 1\nlen(a)", "TypeError")
+
+
+def test_frozen_dataclasses_set_their_fields_through_object() -> None:
+    frozen = (
+        "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass P:\n    x: int\n"
+        "    def __post_init__(self): object.__setattr__(self, 'x', self.x * 2)\n"
+    )
+    gives(frozen + "P(2).x", 4)
+    fails_with(frozen + "p = P(2)\np.x = 1", "FrozenInstanceError")
+    fails_with("class A: pass\nobject.__setattr__(A(), '__class__', int)", "AttributeError")
+    fails_with("class A: pass\nobject.__setattr__(A, 'x', 1)", "TypeError")
+    fails_with("object.__setattr__(len, 'x', 1)", "AttributeError")
+
+
+def test_special_methods_of_the_guest_are_not_given() -> None:
     fails_with("import json\njson.__init__", "AttributeError")
     fails_with("echo.__call__", "AttributeError")

@@ -69,7 +69,8 @@ def test_texts_hold_no_addresses(expression: str) -> None:
 
 
 def test_sets_of_tools_iterate_by_name() -> None:
-    tools = {name: lambda: 1 for name in ("alpha", "beta", "gamma", "delta")}
-    outcome = run("print([str(tool) for tool in {alpha, beta, gamma, delta}])", tools)
-    names = [f"<tool {name}>" for name in {"alpha", "beta", "gamma", "delta"}]
-    assert outcome.output == f"{names}\n"
+    order = ["alpha", "beta", "gamma", "delta"]
+    outcome = run(
+        "print([hash(tool) for tool in [alpha, beta, gamma, delta]])", {name: lambda: 1 for name in order}
+    )
+    assert outcome.output == f"{[hash(name) for name in order]}\n"

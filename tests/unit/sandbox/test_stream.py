@@ -105,3 +105,10 @@ def test_only_the_tail_of_stderr_is_kept() -> None:
     stream.feed_stderr(b"end\xff")
     assert len(stream.stderr_tail) == STDERR_TAIL_BYTES
     assert stream.stderr_tail.endswith("end\N{REPLACEMENT CHARACTER}")
+
+
+def test_a_flood_of_empty_frames_closes_the_valve() -> None:
+    stream, valve = stream_and_valve()
+    for _ in range(MAX_WAITING_BYTES // 64 // 1000 + 1):
+        stream.feed_stdout(frame(b"") * 1000)
+    assert not valve.open

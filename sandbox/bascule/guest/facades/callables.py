@@ -20,9 +20,13 @@ class Partial:
     def __init__(self, func: Function, /, *args: object, **keywords: object) -> None:
         if not callable(func):
             raise TypeError("the first argument must be callable")
-        self.func = func
-        self.args = args
-        self.keywords = keywords
+        self.func: Function = func
+        self.args: tuple[object, ...] = args
+        self.keywords: dict[str, object] = keywords
+        if isinstance(func, Partial):
+            self.func = func.func
+            self.args = (*func.args, *args)
+            self.keywords = {**func.keywords, **keywords}
 
     def __call__(self, /, *args: object, **keywords: object) -> Any:
         return self.func(*self.args, *args, **{**self.keywords, **keywords})

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime
 import time
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 from bascule.guest.facade import FacadeContext, Members, renamed
 
 _NS_PER_S = 1_000_000_000
 
-Moment = time.struct_time | tuple[int, int, int, int, int, int, int, int, int]
+
+def _is_now(seconds: tuple[object, ...], keywords: dict[str, object]) -> bool:
+    return not keywords and (not seconds or (len(seconds) == 1 and seconds[0] is None))
 
 
 def time_module(context: FacadeContext) -> Members:
@@ -35,26 +37,39 @@ def time_module(context: FacadeContext) -> Members:
             raise ValueError("sleep length must be non-negative")
         loop.sleep(float(seconds))
 
-    def gmtime(seconds: float | None = None) -> time.struct_time:
-        return time.gmtime(clock.now if seconds is None else seconds)
+    # Wrong arguments go to the functions of C, which say so in their own words.
 
-    def strftime(format: str, t: Moment | None = None) -> str:
-        return time.strftime(format, gmtime() if t is None else t)
+    def gmtime(*seconds: Any, **keywords: Any) -> time.struct_time:
+        return time.gmtime(clock.now) if _is_now(seconds, keywords) else time.gmtime(*seconds, **keywords)
 
-    def strptime(data_string: str, format: str = "%a %b %d %H:%M:%S %Y") -> time.struct_time:
+    def localtime(*seconds: Any, **keywords: Any) -> time.struct_time:
+        if len(seconds) == 1 and not keywords:
+            return gmtime(*seconds)
+        return gmtime() if _is_now(seconds, keywords) else time.localtime(*seconds, **keywords)
+
+    def strftime(*arguments: Any, **keywords: Any) -> str:
+        if len(arguments) == 1 and not keywords:
+            return time.strftime(*arguments, gmtime())
+        return time.strftime(*arguments, **keywords)
+
+    def strptime(*arguments: Any, **keywords: Any) -> time.struct_time:
         # Called from here, the C code finds its Python part through our builtins, not the script's.
-        return time.strptime(data_string, format)
+        return time.strptime(*arguments, **keywords)
 
-    def asctime(t: Moment | None = None) -> str:
-        return time.asctime(gmtime() if t is None else t)
+    def asctime(*t: Any, **keywords: Any) -> str:
+        return time.asctime(*t, **keywords) if t or keywords else time.asctime(gmtime())
 
-    def ctime(seconds: float | None = None) -> str:
-        return time.asctime(gmtime(seconds))
+    def ctime(*seconds: Any, **keywords: Any) -> str:
+        if len(seconds) > 1 or keywords:
+            return time.ctime(*seconds, **keywords)
+        return time.asctime(gmtime(*seconds))
 
-    def mktime(t: Moment) -> float:
+    def mktime(*t: Any, **keywords: Any) -> float:
+        # The guest's zone is UTC; a zone of the process must not matter where it is not.
         import calendar
 
-        return float(calendar.timegm(tuple(t)))
+        time.mktime(*t, **keywords)
+        return float(calendar.timegm(tuple(t[0])))
 
     return {
         "altzone": 0,
@@ -62,7 +77,7 @@ def time_module(context: FacadeContext) -> Members:
         "ctime": ctime,
         "daylight": 0,
         "gmtime": gmtime,
-        "localtime": renamed(gmtime, "localtime"),
+        "localtime": localtime,
         "mktime": mktime,
         "monotonic": renamed(elapsed, "monotonic"),
         "monotonic_ns": renamed(elapsed_ns, "monotonic_ns"),

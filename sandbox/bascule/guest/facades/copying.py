@@ -1,7 +1,8 @@
-"""Copies of plain data and of the script's own objects, made without calling anything of the script.
+"""Copies of plain data and of the script's own objects.
 
-The real ``copy`` asks objects how to copy themselves (``__reduce_ex__``, ``__deepcopy__``), which is a way
-into pickling; this one knows what it can copy, by type, and refuses the rest.
+The real ``copy`` asks objects how to copy themselves (``__reduce_ex__``), which is a way into pickling; this
+one knows what it can copy, by type, and refuses the rest. Of the script it calls only the ``__copy__`` and
+``__deepcopy__`` that its classes define.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -13,13 +14,15 @@ import datetime
 import decimal
 import enum
 import operator
+import random
 import re
 import types
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-from bascule.guest.facade import FacadeGuards
+from bascule.guest.facade import Facade, FacadeGuards
+from bascule.guest.facades.callables import Partial
 
 _SAME = (
     bool,
@@ -42,7 +45,7 @@ _SAME = (
     types.BuiltinFunctionType,
     types.FunctionType,
     types.GenericAlias,
-    types.MethodType,
+    types.UnionType,
     uuid.UUID,
 )
 _SAME_TYPES = frozenset(_SAME)
@@ -66,17 +69,32 @@ _BASES: tuple[type, ...] = (
     collections.deque,
 )
 
-Memo = dict[int, tuple[object, object]]
+
+class Memo(dict[int, tuple[object, object]]):
+    """What one deep copy has copied: originals and copies by id.
+
+    Attributes:
+        shared: the dictionary that ``__deepcopy__`` of the script gets and hands on: copies by ``id(value)``
+            as scripts see it.
+    """
+
+    __slots__ = ("shared",)
+
+    def __init__(self, shared: dict[int, object]) -> None:
+        self.shared = shared
+
+
 Step = Callable[[Any], Any]
 
 
 class Copier:
     """copy() and deepcopy() for one run."""
 
-    __slots__ = ("_guards",)
+    __slots__ = ("_guards", "_open")
 
     def __init__(self, guards: FacadeGuards) -> None:
         self._guards = guards
+        self._open: list[Memo] = []
 
     def copy(self, x: Any) -> Any:
         """Return a shallow copy.
@@ -84,7 +102,8 @@ class Copier:
         Raises:
             TypeError: ``x`` is neither plain data nor an object of the script's own classes.
         """
-        return self._build(x, _same, {})
+        hook = self._hook(x, "__copy__")
+        return self._build(x, _same, Memo({})) if hook is None else hook(x)
 
     def deepcopy(self, x: Any, memo: object = None) -> Any:
         """Return a copy down to the leaves; objects that occur twice stay one object.
@@ -92,7 +111,20 @@ class Copier:
         Raises:
             TypeError: something in ``x`` is neither plain data nor an object of the script's own classes.
         """
-        return self._deep(x, {})
+        shared = cast("dict[int, object]", memo) if isinstance(memo, dict) else {}
+        inner = next((passed for passed in self._open if passed.shared is shared), None)
+        copied = self._deep(x, Memo(shared) if inner is None else inner)
+        if inner is None and shared is memo:
+            shared[self._guards.number(x)] = copied
+        return copied
+
+    def _hook(self, x: object, name: str) -> Callable[..., Any] | None:
+        """Return what the script's own class defines for copying its objects."""
+        kind = type(x)
+        if not self._guards.owns(kind):
+            return None
+        owner = next((base for base in kind.__mro__ if name in base.__dict__), None)
+        return getattr(kind, name) if owner is not None and self._guards.owns(owner) else None
 
     def _deep(self, x: Any, memo: Memo) -> Any:
         if type(x) in _SAME_TYPES:
@@ -100,6 +132,16 @@ class Copier:
         known = memo.get(id(x))
         if known is not None:
             return known[1]
+        number = self._guards.number_of(x) if memo.shared else None
+        if number in memo.shared:
+            return memo.shared[number]
+        hook = self._hook(x, "__deepcopy__")
+        if hook is not None:
+            self._open.append(memo)
+            try:
+                return _remember(memo, x, hook(x, memo.shared))
+            finally:
+                self._open.remove(memo)
         return self._build(x, lambda value: self._deep(value, memo), memo)
 
     def _build(self, x: Any, step: Step, memo: Memo) -> Any:
@@ -111,6 +153,19 @@ class Copier:
         if kind is types.SimpleNamespace:
             copy = _remember(memo, x, types.SimpleNamespace())
             copy.__dict__.update({name: step(value) for name, value in x.__dict__.items()})
+            return copy
+        if issubclass(kind, random.Random):
+            copy = _remember(memo, x, random.Random.__new__(kind))
+            copy.setstate(x.getstate())
+            return copy
+        if kind is types.MethodType:
+            if step is _same or not self._guards.owns(type(x.__self__)):
+                return x
+            return _remember(memo, x, types.MethodType(x.__func__, step(x.__self__)))
+        if kind is Partial:
+            copy = _remember(memo, x, Partial(step(x.func)))
+            copy.args = tuple([step(value) for value in x.args])
+            copy.keywords = {name: step(value) for name, value in x.keywords.items()}
             return copy
         if kind in _BASES:
             return _fill(x, kind, kind, step, memo)
@@ -125,7 +180,8 @@ class Copier:
                     {name: step(value) for name, value in attributes.items()}
                 )
             return copy
-        raise TypeError(f"cannot copy an object of type {kind.__name__}")
+        name = "module" if kind is Facade else kind.__name__
+        raise TypeError(f"cannot pickle {name!r} object")
 
 
 def _same(value: Any) -> Any:
@@ -144,22 +200,24 @@ def _fill(x: Any, kind: Any, base: Any, step: Step, memo: Memo) -> Any:
         return _remember(memo, x, base.__new__(kind, x))
     if base in (tuple, frozenset):
         items = [step(item) for item in base.__iter__(x)]
-        if kind is base and all(map(operator.is_, items, x)):
+        if kind is base and (kind is tuple or step is _same) and all(map(operator.is_, items, x)):
             return x
-        return _remember(memo, x, base.__new__(kind, items))
+        if kind is tuple and id(x) in memo:
+            return memo[id(x)][1]  # one of its items holds it and has copied it already
+        return _remember(memo, x, cast(Any, base).__new__(kind, items))
     copy = _remember(memo, x, base.__new__(kind))
     if base is collections.deque:
         collections.deque.__init__(copy, (), x.maxlen)
     if base is collections.defaultdict:
-        collections.defaultdict.__init__(copy, x.default_factory)
+        collections.defaultdict.__init__(copy, step(x.default_factory))
     if issubclass(base, dict):
         setter = collections.OrderedDict if base is collections.OrderedDict else dict
-        for key, value in list(setter.items(x)):
+        for key, value in setter.items(x):
             setter.__setitem__(copy, step(key), step(value))
     elif base in (list, bytearray, collections.deque):
         base.extend(copy, [step(item) for item in base.__iter__(x)])
     elif base is set:
-        set.update(copy, [step(item) for item in set.__iter__(x)])
+        set.update(copy, [step(item) for item in list(set.__iter__(x))])
     return copy
 
 

@@ -56,15 +56,43 @@ def sys_module(context: FacadeContext) -> Members:
     def leave(status: object = None, /) -> NoReturn:
         raise SystemExit(status)
 
+    def setrecursionlimit(limit: int, /) -> None:
+        # The limit of the run stands: a script may ask, as plain scripts do, and gets no deeper.
+        if type(limit) is not int:
+            raise TypeError(f"{type(limit).__name__!r} object cannot be interpreted as an integer")
+        if limit < 1:
+            raise ValueError("recursion limit must be greater or equal than 1")
+
     leave.__name__ = leave.__qualname__ = "exit"
     output = context.environment.output
     return {
         "argv": ["script"],
         "exit": leave,
         "platform": "linux",
+        "setrecursionlimit": setrecursionlimit,
         "stderr": Stream(output.write_error),
         "stdout": Stream(output.write),
         "version": sys.version.split()[0],
+    }
+
+
+def gc_module(context: FacadeContext) -> Members:
+    """Give gc, which has nothing to do: memory is freed when the run ends."""
+
+    def collect(generation: int = 2) -> int:
+        return 0
+
+    def switch() -> None:
+        return None
+
+    def isenabled() -> bool:
+        return True
+
+    return {
+        "collect": collect,
+        "disable": renamed(switch, "disable"),
+        "enable": renamed(switch, "enable"),
+        "isenabled": isenabled,
     }
 
 

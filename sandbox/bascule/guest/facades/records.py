@@ -43,7 +43,12 @@ def collections_module(context: FacadeContext) -> Members:
         module: object = None,
     ) -> type:
         (name,) = _class_names([typename])
-        texts = field_names.replace(",", " ").split() if type(field_names) is str else field_names
+        # As namedtuple does, any value is taken as its text; exact texts, so that none lies later.
+        texts = (
+            str.__str__(field_names).replace(",", " ").split()
+            if isinstance(field_names, str)
+            else [str.__str__(str(text)) for text in field_names]
+        )
         made: Any = cast(Any, collections.namedtuple)(
             name, _class_names(texts), rename=bool(rename), defaults=defaults, module=_SCRIPT_MODULE
         )

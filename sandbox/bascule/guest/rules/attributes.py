@@ -159,6 +159,11 @@ ERRORS: dict[type[BaseException], Row] = {
     UnicodeWarning: _ERROR,
     re.error: _ERROR | names("colno lineno msg pattern pos"),
     decimal.DecimalException: _ERROR,
+    **{
+        getattr(decimal, name): _ERROR
+        for name in ("ConversionSyntax", "DivisionImpossible", "DivisionUndefined", "InvalidContext")
+        if hasattr(decimal, name)
+    },
     decimal.Clamped: _ERROR,
     decimal.DivisionByZero: _ERROR,
     decimal.FloatOperation: _ERROR,
@@ -247,10 +252,13 @@ _DECIMAL = names(
     to_integral to_integral_exact to_integral_value"""
 )
 _DECIMAL_CONTEXT = names(
-    """Emax Emin Etiny Etop abs add canonical capitals clamp clear_flags clear_traps compare copy copy_abs
-    copy_sign create_decimal create_decimal_from_float divide divide_int divmod exp flags fma is_finite
-    is_infinite is_nan is_zero ln log10 max min minus multiply normalize plus power prec quantize remainder
-    rounding sqrt subtract to_eng_string to_integral_value to_sci_string traps"""
+    """Emax Emin Etiny Etop abs add canonical capitals clamp clear_flags clear_traps compare compare_signal
+    compare_total compare_total_mag copy copy_abs copy_decimal copy_negate copy_sign create_decimal
+    create_decimal_from_float divide divide_int divmod exp flags fma is_canonical is_finite is_infinite is_nan
+    is_normal is_qnan is_signed is_snan is_subnormal is_zero ln log10 logb logical_and logical_invert
+    logical_or logical_xor max max_mag min min_mag minus multiply next_minus next_plus next_toward normalize
+    number_class plus power prec quantize radix remainder remainder_near rotate rounding same_quantum scaleb
+    shift sqrt subtract to_eng_string to_integral to_integral_exact to_integral_value to_sci_string traps"""
 )
 _DATE = names(
     """ctime day isocalendar isoformat isoweekday month replace strftime timetuple toordinal weekday year"""
@@ -403,7 +411,7 @@ ATTRIBUTES: dict[type, Row] = {
     decimal.DecimalTuple: _NAMED_TUPLE | names("digits exponent sign"),
     decimal.Context: _DECIMAL_CONTEXT,
     type(decimal.localcontext()): NOTHING,
-    type(decimal.Context().flags): names("get items keys values"),
+    type(decimal.Context().flags): names("copy get items keys values"),
     # ------------------------------------------------------------ text and streams
     string.Template: names("get_identifiers@3.11 is_valid@3.11 safe_substitute substitute template"),
     textwrap.TextWrapper: names(
@@ -554,6 +562,18 @@ WRITABLE: dict[type, Row] = {
     collections.ChainMap: names("maps"),
 }
 """Names that may be set on instances, beside everything on the script's own objects."""
+
+OPERABLE: frozenset[type] = frozenset(
+    {
+        *(object, bool, int, float, complex, str, bytes, bytearray, range, slice, type(None)),
+        *(list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict),
+        *(collections.deque, decimal.Decimal, datetime.date, datetime.datetime, datetime.time),
+        *(datetime.timedelta, BaseException, Exception),
+    }
+)
+"""Types written in C whose special methods scripts may read of an object: ``rows.__len__``, ``a.__add__``.
+They check what they get, run no Python of ours, and do what the operator does. Not Counter: some of its are
+written in Python."""
 
 EXTENSIBLE: frozenset[object] = frozenset(
     {

@@ -230,6 +230,34 @@ def _logging() -> Rows:
     return Rows(instances=instances, classes=dict.fromkeys(instances, NOTHING))
 
 
+def _pathlib() -> Rows:
+    import pathlib
+
+    from bascule.guest.facades.paths import FILE_METHODS, TextPath
+
+    pure = names(
+        """as_posix as_uri drive full_match@3.13 is_absolute is_relative_to is_reserved joinpath match name
+        parent parents parts relative_to root stem suffix suffixes with_name with_stem with_suffix"""
+    )
+    instances: dict[type, Row] = {
+        pathlib.PurePath: pure,
+        pathlib.PurePosixPath: pure,
+        pathlib.PureWindowsPath: pure,
+        TextPath: pure | FILE_METHODS,
+        type(pathlib.PurePath("a/b").parents): NOTHING,
+    }
+    # Methods are written in Python and are read of objects only; file methods say why they do nothing.
+    classes: dict[type, Row] = dict.fromkeys(instances, NOTHING)
+    return Rows(instances=instances, classes={**classes, TextPath: names("cwd home")})
+
+
+def _tomllib() -> Rows:
+    import tomllib
+
+    row = _ERROR | names("colno@3.14 doc@3.14 lineno@3.14 msg@3.14 pos@3.14")
+    return Rows(instances={tomllib.TOMLDecodeError: row}, classes={tomllib.TOMLDecodeError: NOTHING})
+
+
 def _pprint() -> Rows:
     from bascule.guest.facades.printing import PrettyPrinter
 
@@ -264,10 +292,12 @@ LATE: dict[str, Callable[[], Rows]] = {
     "io": _io,
     "json": _json,
     "logging": _logging,
+    "pathlib": _pathlib,
     "pprint": _pprint,
     "statistics": _statistics,
     "struct": _struct,
     "sys": _sys,
+    "tomllib": _tomllib,
     "urllib.parse": _urllib_parse,
     "zoneinfo": _zoneinfo,
 }

@@ -58,10 +58,11 @@ MODULES: dict[str, frozenset[str]] = {
     ),
     "datetime": _words("MAXYEAR MINYEAR UTC date datetime time timedelta timezone tzinfo"),
     "decimal": _words(
-        """BasicContext Clamped Context Decimal DecimalException DecimalTuple DefaultContext DivisionByZero
-        ExtendedContext FloatOperation Inexact InvalidOperation MAX_EMAX MAX_PREC MIN_EMIN Overflow
-        ROUND_05UP ROUND_CEILING ROUND_DOWN ROUND_FLOOR ROUND_HALF_DOWN ROUND_HALF_EVEN ROUND_HALF_UP
-        ROUND_UP Rounded Subnormal Underflow getcontext localcontext setcontext"""
+        """BasicContext Clamped Context ConversionSyntax Decimal DecimalException DecimalTuple
+        DefaultContext DivisionByZero DivisionImpossible DivisionUndefined ExtendedContext FloatOperation
+        Inexact InvalidContext InvalidOperation MAX_EMAX MAX_PREC MIN_EMIN Overflow ROUND_05UP ROUND_CEILING
+        ROUND_DOWN ROUND_FLOOR ROUND_HALF_DOWN ROUND_HALF_EVEN ROUND_HALF_UP ROUND_UP Rounded Subnormal
+        Underflow getcontext localcontext setcontext"""
     ),
     "difflib": _words("Differ SequenceMatcher context_diff get_close_matches ndiff restore unified_diff"),
     "enum": _words("CONTINUOUS Enum Flag IntEnum IntFlag NAMED_FLAGS StrEnum UNIQUE auto unique verify"),
@@ -72,6 +73,8 @@ MODULES: dict[str, frozenset[str]] = {
         update_wrapper wraps"""
     ),
     # No file_digest.
+    # Memory is freed when the run ends: collect() finds nothing, and nothing lists objects.
+    "gc": _words("collect disable enable isenabled"),
     "hashlib": _words(
         """algorithms_available algorithms_guaranteed blake2b blake2s md5 new pbkdf2_hmac sha1 sha224 sha256
         sha384 sha3_224 sha3_256 sha3_384 sha3_512 sha512 shake_128 shake_256"""
@@ -106,6 +109,8 @@ MODULES: dict[str, frozenset[str]] = {
         is_not is_not_none isub itemgetter itruediv ixor le length_hint lshift lt matmul methodcaller mod
         mul ne neg not_ or_ pos pow rshift setitem sub truediv truth xor"""
     ),
+    # Paths as text: Path is a pure path whose file methods say that there are no files.
+    "pathlib": _words("Path PosixPath PurePath PurePosixPath PureWindowsPath"),
     "pprint": _words("PrettyPrinter pformat pp pprint"),
     "random": _words(
         """Random SystemRandom betavariate binomialvariate choice choices expovariate gammavariate gauss
@@ -135,7 +140,7 @@ MODULES: dict[str, frozenset[str]] = {
     # No modules, no frames, no hooks.
     "sys": _words(
         """argv byteorder exit float_info getrecursionlimit hash_info implementation maxsize maxunicode
-        platform stderr stdout version version_info"""
+        platform setrecursionlimit stderr stdout version version_info"""
     ),
     "textwrap": _words("TextWrapper dedent fill indent shorten wrap"),
     "time": _words(
@@ -143,6 +148,8 @@ MODULES: dict[str, frozenset[str]] = {
         perf_counter_ns process_time process_time_ns sleep strftime strptime struct_time thread_time time
         time_ns timezone tzname"""
     ),
+    # No load: there are no files.
+    "tomllib": _words("TOMLDecodeError loads"),
     # Own texts: real tracebacks name the guest's files.
     "traceback": _words("format_exc format_exception format_exception_only print_exc print_exception"),
     # No FunctionType, CodeType, ModuleType: constructors of what the walls are made of.
@@ -202,7 +209,6 @@ REFUSED_MODULES: dict[str, str] = {
     "dis": _NO_INSIDES,
     "dotenv": "scripts have no environment variables; tools hold their own credentials",
     "fileinput": _NO_FILES,
-    "gc": _NO_INSIDES,
     "getpass": "scripts cannot ask; tools hold their own credentials",
     "glob": _NO_FILES,
     "graphlib": "sort with a list and a set",
@@ -222,7 +228,6 @@ REFUSED_MODULES: dict[str, str] = {
     "os": _NO_FILES + "; there are no environment variables either",
     "os.path": _NO_FILES,
     "pandas": _NO_PACKAGE,
-    "pathlib": _NO_FILES,
     "pickle": _JSON,
     "platform": _NO_INSIDES,
     "psycopg2": _NO_NETWORK,

@@ -176,6 +176,8 @@ SPECIAL_METHODS: frozenset[str] = _words(
     "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ "
     # Containers and iteration. __missing__ is called by dict only.
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __missing__ "
+    # Copies: called by our copy module only, with a dictionary of what is copied already.
+    "__copy__ __deepcopy__ "
     # Calls and contexts.
     "__call__ __enter__ __exit__ __aenter__ __aexit__ __aiter__ __anext__ "
     # Numbers.
@@ -183,12 +185,12 @@ SPECIAL_METHODS: frozenset[str] = _words(
 ) | frozenset(
     f"__{prefix}{name}__" for name in _ARITHMETIC for prefix in ("", "r", "i") if prefix + name != "idivmod"
 )
-"""Special methods that ``def`` may define directly in a class body, and that ``super().name`` and
-``Base.name`` may name. Never in it: what creates or changes classes (``__init_subclass__``,
-``__set_name__``, ``__class_getitem__``, ``__mro_entries__``, ``__prepare__``), what answers for attributes
-(``__getattr__``, ``__getattribute__``, ``__setattr__``, ``__delattr__``, ``__get__``, ``__set__``,
-``__dir__``), what lies about types (``__instancecheck__``, ``__subclasscheck__``, ``__class__``), what runs
-at odd times (``__del__``,
+"""Special methods that classes may define, by ``def`` or by assigning what the script holds (it could call
+that itself), and that ``super().name``, ``Base.name`` and ``value.name`` may name. Never in it: what
+creates or changes classes (``__init_subclass__``, ``__set_name__``, ``__class_getitem__``,
+``__mro_entries__``, ``__prepare__``), what answers for attributes (``__getattr__``, ``__getattribute__``,
+``__setattr__``, ``__delattr__``, ``__get__``, ``__set__``, ``__dir__``), what lies about types
+(``__instancecheck__``, ``__subclasscheck__``, ``__class__``), what runs at odd times (``__del__``,
 ``__reduce__`` and kin, ``__await__``, whose yields would reach the loop)."""
 
 CLASS_VARIABLES: frozenset[str] = frozenset({"__slots__", "__match_args__", "__doc__"})
@@ -196,10 +198,18 @@ CLASS_VARIABLES: frozenset[str] = frozenset({"__slots__", "__match_args__", "__d
 literal strings, ``__doc__`` to text, any of SPECIAL_METHODS to None. CPython reads all of them as data."""
 
 READABLE_SPECIALS: frozenset[str] = _words(
-    "__name__ __qualname__ __class__ __doc__ __dict__ __annotations__ __members__ __cause__ __context__"
+    "__name__ __qualname__ __class__ __doc__ __dict__ __annotations__ __members__ __cause__ __context__ "
+    "__args__ __dataclass_fields__"
 )
 """Special attributes that are answered by helpers of ours, on load only: the name of a class or function,
-the class as ``type(x)`` gives it, the text of a docstring, a copy of the fields of a script's own object."""
+the class as ``type(x)`` gives it, the text of a docstring, a copy of the fields of a script's own object or
+dataclass, the arguments of a generic alias as ``typing.get_args`` gives them."""
+
+READ_ONLY_SPECIALS: frozenset[str] = frozenset({"__setattr__", "__fspath__", "__getnewargs__"})
+"""Special methods that no class defines and that are read where they are harmless: ``__setattr__`` of the
+built-in ``object`` alone, which is how the ``__post_init__`` of a frozen dataclass sets a field, through the
+guarded write; ``__fspath__`` of paths, which is
+their text; ``__getnewargs__`` of tuples, which is their items."""
 
 UNBINDABLE: frozenset[str] = frozenset({"super"})
 """Names the compiler treats specially and that a script therefore may not bind."""
