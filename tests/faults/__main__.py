@@ -134,6 +134,7 @@ def left_over(folder: Path, engine: PrivateEngine) -> list[str]:
 
 def main() -> None:
     """Soak both isolations, print what happened, and fail on anything left."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the engine must not outlive us
     with tempfile.TemporaryDirectory(prefix="bascule-soak-") as name:
         folder = Path(name)
         engine = PrivateEngine(folder)
