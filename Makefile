@@ -36,11 +36,12 @@ escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets th
 conformance: venv ## Run model-written scripts through the container and print what differs
 	@$(GUEST) $(BIN)/pytest tests/conformance
 
-bench: venv ## Measure floors and Bascule in turn; table on stdout, JSON under artifacts/
+bench: venv ## Measure floors, peers and Bascule in turn; tables and verdicts, JSON under artifacts/
 	@$(GUEST) $(BIN)/python -m tests.bench
 
-bench-faults: venv ## Kill hosts at 20,000 random points and compare; DEATHS=n sets another number
+bench-faults: venv ## Kill hosts at 20,000 points (DEATHS=n), then guests, hosts and an engine under 1,000 runs (root)
 	@$(BIN)/python -m tests.faults.random_runs $(or $(DEATHS),20000)
+	@$(GUEST) $(BIN)/python -m tests.soak
 
 image: venv ## Build the guest image
 	@.ci/with-engine $(BIN)/bascule image build

@@ -1,13 +1,13 @@
-"""`make bench`: measures floors and Bascule in turn (A B A B), prints medians with spread, keeps JSON.
+"""`make bench`: measures floors, peers and Bascule in turn (A B A B), prints medians, verdicts, keeps JSON.
 
-Only ratios within one run mean anything: machines differ, and so do their moods.
+Only ratios within one run mean anything: machines differ, and so do their moods. ``BENCH_ROUNDS`` sets the
+rounds, ``BENCH_KEEP=1`` keeps the figures with the commit (docs/bench), not only among the artifacts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import platform
 import statistics
@@ -17,58 +17,125 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from bascule.sandbox import open_backend
-from tests.bench import floors, ours
-from tests.bench.programs import PROGRAMS, TYPICAL
+from bascule.sandbox import Backend, GuestImage, SandboxError, WarmPool, ensure_image, open_backend
+from bascule.sandbox.backend import seccomp_profile
+from bascule.sandbox.container import ContainerBackend
+from bascule.sandbox.engine import Engine
+from tests.bench import floors, ours, warm
+from tests.bench.peers import Measures, Peers
+from tests.bench.programs import PROGRAMS
+from tests.bench.targets import Verdict, judge
 from tests.forks.backend import ForkBackend
 
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 ROOT = Path(__file__).parents[2]
 
+Samples = dict[str, list[float]]
 
-async def measure() -> dict[str, list[float]]:
-    """Run every measurement once a round, in the same order, and return the samples in seconds."""
-    samples: dict[str, list[float]] = defaultdict(list)
+
+async def measure_round(
+    samples: Samples, container: Backend, streams: Backend, oci: Backend | None, fork: Backend
+) -> None:
+    """Take every sample once, always in the same order."""
+    samples["F_echo"].append(floors.echo_s())
+    samples["F_exec"].append(floors.exec_s())
+    samples["F_fork"].append(floors.fork_s())
+    samples["F_ctr"].append(await floors.container_s(container))
+    async with ours.make_executor(container) as cold:
+        samples["cold hello"].append(await ours.run_s(cold, ours.HELLO))
+    if oci is not None:
+        samples["F_oci"].append(await floors.container_s(oci))
+        async with ours.make_executor(oci) as cold:
+            samples["cold hello oci"].append(await ours.run_s(cold, ours.HELLO))
+    await measure_warm(samples, container)
+    async with ours.make_executor(streams) as slow:
+        hello_s = await ours.run_s(slow, ours.HELLO)
+        samples["one call over streams"].append(
+            (await ours.run_s(slow, ours.SEQUENTIAL) - hello_s) / ours.CALLS
+        )
+    async with ours.make_executor(fork) as forked:
+        idle_cpu_s = await ours.guest_cpu_s(forked, ours.HELLO)
+        for name, program in PROGRAMS.items():
+            samples[f"plain {name}"].append(ours.plain_cpu_s(program))
+            samples[f"restricted {name}"].append(await ours.restricted_cpu_s(forked, program, idle_cpu_s))
+    samples["import bascule.bridge"].append(floors.import_s("import bascule.bridge"))
+    samples["bascule --help"].append(
+        floors.import_s(
+            "import sys; from bascule.cli.main import main; sys.argv = ['bascule', '--help']; main()"
+        )
+    )
+
+
+async def measure_warm(samples: Samples, container: Backend) -> None:
+    """Take the samples of warm sandboxes."""
+    pool = warm.make_pool(Unclosed(container))
+    watch = warm.Stopwatch()
+    async with ours.executor_of(watch.tools(), pool) as executor:
+        samples["warm first"].append(await warm.first_instruction_s(executor, pool, watch, "mark(n=1)\n"))
+        samples["30 lines"].append(await warm.first_instruction_s(executor, pool, watch, warm.THIRTY_LINES))
+        samples["warm hello"].append(hello_s := await warm.warm_s(executor, pool, ours.HELLO))
+        sequential_s = await warm.warm_s(executor, pool, ours.SEQUENTIAL) - hello_s
+        samples["1,000 calls in turn"].append(sequential_s)
+        samples["one call"].append(sequential_s / ours.CALLS)
+        samples["1,000 calls at once"].append(await warm.warm_s(executor, pool, ours.PARALLEL) - hello_s)
+        samples["100 calls of 50 ms at once"].append(
+            await warm.warm_s(executor, pool, ours.WAITING) - hello_s
+        )
+        for size in warm.BIG_MIB:
+            samples[f"F_dec {size} MiB"].append(warm.decode_s(watch, size))
+            samples[f"{size} MiB result"].append(await warm.big_result_s(executor, pool, size))
+        await warm.until_ready(pool)
+        samples["idle PSS bytes"].append(warm.idle_pss_bytes())
+    await pool.close()
+
+
+async def measure_rates(samples: Samples, backends: dict[str, Backend]) -> None:
+    """Measure runs a second, each in a fresh container, beside what the builder itself can do."""
+    for suffix, backend in backends.items():
+        samples[f"containers a second{suffix}"].append(await warm.bare_rate(backend))
+        pool: WarmPool = warm.make_pool(Unclosed(backend), floor=4)
+        async with ours.make_executor(pool) as executor:
+            samples[f"runs a second{suffix}"].append(await warm.rate(executor))
+        await pool.close()
+
+
+class Unclosed:
+    """A backend that outlives the pools over it."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.name = backend.name
+        self.image_hash = backend.image_hash
+        self.start = backend.start
+        self.sweep = backend.sweep
+
+    async def close(self) -> None:
+        """Leave it open."""
+
+
+async def measure() -> Samples:
+    """Run all measurements and return the samples in seconds (or what their names say)."""
+    samples: Samples = defaultdict(list)
     container, fork = open_backend("container", build=True), ForkBackend()
-    async with ours.make_executor(container) as boxed, ours.make_executor(fork) as forked:
-        for _ in range(ROUNDS):
-            samples["F_echo"].append(floors.echo_s())
-            samples["F_exec"].append(floors.exec_s())
-            samples["F_fork"].append(floors.fork_s())
-            samples["F_ctr"].append(await floors.container_s(container))
-            samples["hello, fresh container"].append(hello_s := await ours.run_s(boxed, ours.HELLO))
-            sequential_s = await ours.run_s(boxed, ours.SEQUENTIAL) - hello_s
-            parallel_s = await ours.run_s(boxed, ours.PARALLEL) - hello_s
-            samples["1,000 calls, one after the other"].append(sequential_s)
-            samples["one call"].append(sequential_s / ours.CALLS)
-            samples["1,000 calls at once"].append(parallel_s)
-            samples["100 calls of 50 ms at once"].append(await ours.run_s(boxed, ours.WAITING) - hello_s)
-            idle_cpu_s = await ours.guest_cpu_s(forked, ours.HELLO)
-            for name, program in PROGRAMS.items():
-                samples[f"plain {name}"].append(ours.plain_cpu_s(program))
-                samples[f"restricted {name}"].append(await ours.restricted_cpu_s(forked, program, idle_cpu_s))
-    await container.close()
-    await fork.close()
+    streams = over_streams(ensure_image())
+    try:
+        oci: Backend | None = open_backend("oci", build=True)
+    except SandboxError as error:
+        print(f"isolation oci is not measured: {error.message}", file=sys.stderr)
+        oci = None
+    for number in range(ROUNDS):
+        print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
+        await measure_round(samples, container, streams, oci, fork)
+    for _ in range(2):
+        await measure_rates(samples, {"": container} if oci is None else {"": container, " oci": oci})
+    for backend in (container, streams, fork):
+        await backend.close()
     return samples
 
 
-def ratios(medians: dict[str, float]) -> dict[str, float]:
-    """Return what the targets speak of: ours against the floor or against plain Python."""
-    slower = {name: medians[f"restricted {name}"] / medians[f"plain {name}"] for name in PROGRAMS}
-    cpu_bound = [factor for name, factor in slower.items() if name != TYPICAL]
-    return {
-        "cold hello / F_ctr": medians["hello, fresh container"] / medians["F_ctr"],
-        "one call / F_echo": medians["one call"] / medians["F_echo"],
-        "1,000 at once / 1,000 in turn": medians["1,000 calls at once"]
-        / medians["1,000 calls, one after the other"],
-        "100 at once of 50 ms / 50 ms": medians["100 calls of 50 ms at once"] / ours.WAIT_S,
-        "restricted / plain, typical data work": slower[TYPICAL],
-        "restricted / plain, geometric mean of CPU programs": math.exp(
-            statistics.fmean(math.log(factor) for factor in cpu_bound)
-        ),
-        "restricted / plain, worst program": max(slower.values()),
-        **{f"restricted / plain, {name}": factor for name, factor in slower.items()},
-    }
+def over_streams(image: GuestImage) -> Backend:
+    """Return a backend whose guests speak over attached streams, as with a remote engine."""
+    return ContainerBackend(Engine(), image=image.tag, image_hash=image.hash, seccomp=seccomp_profile())
 
 
 def commit() -> str:
@@ -78,21 +145,39 @@ def commit() -> str:
     ).stdout.strip()
 
 
-def main() -> None:
-    """Measure, print the tables, keep the samples under artifacts/."""
-    samples = asyncio.run(measure())
-    medians = {name: statistics.median(values) for name, values in samples.items()}
+def show(samples: Samples, peers: Measures, verdicts: list[Verdict]) -> None:
+    """Print the tables."""
     print(f"commit {commit()}, Python {platform.python_version()}, {os.cpu_count()} cores, {ROUNDS} rounds\n")
-    print(f"{'':42} {'median':>10} {'lowest':>10} {'highest':>10}   (ms)")
+    print(f"{'':34} {'median':>10} {'lowest':>10} {'highest':>10}   (ms; rates and bytes as they are)")
     for name, values in samples.items():
-        cells = (medians[name], min(values), max(values))
-        print(f"{name:42} " + " ".join(f"{cell * 1000:10.3f}" for cell in cells))
-    print(f"\n{'':52} {'ratio':>6}")
-    for name, value in ratios(medians).items():
-        print(f"{name:52} {value:6.2f}")
-    kept = ROOT / "artifacts" / f"bench-{commit()}-{time.strftime('%Y%m%dT%H%M%S')}.json"
-    kept.parent.mkdir(exist_ok=True)
-    kept.write_text(json.dumps({"samples_s": samples, "ratios": ratios(medians)}, indent=1), encoding="utf-8")
+        factor = 1.0 if "a second" in name or "bytes" in name else 1000.0
+        cells = [each * factor for each in (statistics.median(values), min(values), max(values))]
+        print(f"{name:34} " + " ".join(f"{cell:10.3f}" for cell in cells))
+    print("\npeers, without a container (ms)")
+    for peer, found in peers.items():
+        text = found if isinstance(found, str) else ", ".join(f"{n} {v * 1000:.3f}" for n, v in found.items())
+        print(f"{peer:20} {text}")
+    print(f"\n{'':58} {'value':>8}  target")
+    for verdict in verdicts:
+        print(verdict)
+
+
+def main() -> None:
+    """Measure, print the tables, keep the samples."""
+    peers = Peers()
+    found = peers.measure()
+    samples = asyncio.run(measure())
+    peers.close()
+    medians = {name: statistics.median(values) for name, values in samples.items()}
+    ran = {name: each for name, each in found.items() if not isinstance(each, str)}
+    verdicts = judge(medians, ran)
+    show(samples, found, verdicts)
+    folder = ROOT / ("docs/bench" if os.environ.get("BENCH_KEEP") else "artifacts")
+    kept = folder / f"bench-{time.strftime('%Y%m%dT%H%M%S')}-{commit()}.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    told = {each.name: {"value": each.value, "target": each.target, "met": each.met} for each in verdicts}
+    document = {"commit": commit(), "samples": samples, "peers": found, "verdicts": told}
+    kept.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"\nkept: {kept.relative_to(ROOT)}", file=sys.stderr)
 
 

@@ -62,7 +62,7 @@ def fork_s() -> float:
 
 
 async def container_s(backend: Backend) -> float:
-    """F_ctr: create and start of a hardened container running bare Python, to its end of stream."""
+    """F_ctr, F_oci: create and start of a hardened container running bare Python, to its end of stream."""
     began = time.perf_counter()
     sandbox = await backend.start(SandboxLimits(), run_id="bench", command=["python3", "-S", "-c", "pass"])
     with contextlib.suppress(SandboxClosed):
@@ -70,3 +70,13 @@ async def container_s(backend: Backend) -> float:
     took_s = time.perf_counter() - began
     await sandbox.close()
     return took_s
+
+
+def import_s(code: str) -> float:
+    """Start of an interpreter that imports something, less its bare start."""
+    took: list[float] = []
+    for each in (code, "pass"):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", each], check=True, stdout=subprocess.DEVNULL)
+        took.append(time.perf_counter() - began)
+    return took[0] - took[1]

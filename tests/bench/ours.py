@@ -8,12 +8,12 @@ import time
 
 from bascule.bridge import Executor, Limits
 from bascule.sandbox import Backend
-from bascule.tools import tool
+from bascule.tools import AnyTool, tool
 
 CALLS = 1000
 WAITS = 100
 WAIT_S = 0.05
-LIMITS = Limits(wall_s=60, cpu_s=60, calls=10_000)
+LIMITS = Limits(wall_s=60, cpu_s=60, calls=10_000, memory_bytes=1 << 30, result_bytes=64 << 20)
 
 HELLO = "print('hello')"
 SEQUENTIAL = f"for i in range({CALLS}):\n    noop(n=i)\n"
@@ -58,7 +58,12 @@ async def slow(n: int) -> int:
 
 def make_executor(backend: Backend) -> Executor:
     """Return an executor with the measured tools; the backend stays open."""
-    return Executor([noop, slow], limits=LIMITS, backend=backend)
+    return executor_of([noop, slow], backend)
+
+
+def executor_of(tools: list[AnyTool], backend: Backend) -> Executor:
+    """Return an executor with these tools; the backend stays open."""
+    return Executor(tools, limits=LIMITS, backend=backend)
 
 
 async def run_s(executor: Executor, script: str) -> float:

@@ -119,7 +119,7 @@ class ContainedSandbox:
         raise NotImplementedError
 
     async def _remove(self) -> None:
-        """Remove all that is left."""
+        """Let go of the attached streams and remove all that is left."""
         raise NotImplementedError
 
     def _read_counters(self) -> Counters:
@@ -132,7 +132,6 @@ class ContainedSandbox:
         try:
             return await self.end()
         finally:
-            self._wiring.attached.abort()
             if self._wiring.channel is not None:
                 self._wiring.channel.abort()
             if self._wiring.evidence is not None:

@@ -65,6 +65,7 @@ class ContainerSandbox(ContainedSandbox):
         return FinalState()
 
     async def _remove(self) -> None:
+        self._wiring.attached.abort()
         await remove(self._engine, self._container)
 
     def _read_counters(self) -> Counters:

@@ -138,7 +138,12 @@ class OciSandbox(ContainedSandbox):
         return FinalState(exit_code=code if code is None or code >= 0 else None)
 
     async def _remove(self) -> None:
+        # The runtime ends by itself once process 1 has; killed before, it would leave its own work undone.
+        self._first.kill()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._pipes.exited.wait(), _DEADLINE_S)
         self._first.close()
+        self._pipes.abort()
         await self._runtime.remove()
 
     def _read_counters(self) -> Counters:

@@ -228,6 +228,8 @@ class Stock:
         shelf.failures += 1
         pause_s = min(_FIRST_PAUSE_S * 2 ** min(shelf.failures - 1, 10), _LONGEST_PAUSE_S)
         shelf.pause_until_s = time.monotonic() + pause_s
+        if shelf.failures == 1 and isinstance(error, SandboxError) and error.code == "guest_not_started":
+            return  # one guest died young; the run that waits gets the next one
         waiter = _next_waiter(shelf)
         if waiter is not None:
             waiter.set_exception(error)

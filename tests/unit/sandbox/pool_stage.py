@@ -30,6 +30,11 @@ class Waiting:
         """End the stream."""
         self._frames.put_nowait(None)
 
+    def lose_everything(self) -> None:
+        """Die before the hello."""
+        self._frames = asyncio.Queue()
+        self.die()
+
     async def send(self, frame: bytes) -> None:
         return None
 
@@ -65,6 +70,7 @@ class StageBackend:
         self.gate.set()
         self.fail = False
         self.says = IMAGE
+        self.stillborn = 0
         self.at_once = 0
         self.most_at_once = 0
         self.closed = False
@@ -85,6 +91,9 @@ class StageBackend:
             self.commands.append(command)
         sandbox = Waiting(self.says)
         self.made.append(sandbox)
+        if self.stillborn:
+            self.stillborn -= 1
+            sandbox.lose_everything()
         return sandbox
 
     async def sweep(self) -> int:

@@ -140,7 +140,9 @@ async def test_a_full_queue_refuses_with_what_to_do() -> None:
 
 
 async def test_a_run_that_waited_too_long_is_refused() -> None:
-    pool = pool_of(StageBackend(), floor=0, ceiling=1, wait_s=0.01)
+    pool = pool_of(StageBackend(), floor=1, ceiling=1, wait_s=0.01)
+    pool.keep_ready(KIND)
+    await settle()
     await pool.start(KIND, run_id="a")
     with pytest.raises(SandboxError) as caught:
         await pool.start(KIND, run_id="b")
@@ -190,6 +192,23 @@ async def test_a_start_that_fails_is_told_to_the_run_that_waits_and_the_pool_rec
     backend.fail = False
     await pool.start(KIND, run_id="b")
     await pool.close()
+
+
+@pytest.mark.parametrize(("stillborn", "served"), [(1, True), (2, False)])
+async def test_one_guest_that_dies_before_its_hello_is_replaced_two_are_told(
+    stillborn: int, served: bool
+) -> None:
+    backend = StageBackend()
+    backend.stillborn = stillborn
+    pool = pool_of(backend)
+    if served:
+        await pool.start(KIND, run_id="a")
+    else:
+        with pytest.raises(SandboxError) as caught:
+            await pool.start(KIND, run_id="a")
+        assert caught.value.code == "guest_not_started"
+    await pool.close()
+    assert all(each.removed for each in backend.made)
 
 
 async def test_a_cancelled_wait_takes_no_sandbox_with_it() -> None:
