@@ -2,9 +2,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check escape conformance bench bench-faults image lock clean venv types-mypy types-pyright
+.PHONY: help demo test check escape coverage conformance bench bench-faults image lock clean venv types-mypy \
+  types-pyright
 
 BIN := .venv/bin
+# Seconds of coverage-guided fuzzing in `make escape`; the grammar makes ten scripts per property for each.
+FUZZ_S ?= 20
+export FUZZ_S
 # Finds, installs or starts a container engine, runs the command, stops the engine if it was started here
 # (BASCULE_KEEP_ENGINE=1 keeps it); then the guest image, which is built only when its content changed.
 GUEST := .ci/with-engine .ci/with-image
@@ -31,7 +35,15 @@ types-pyright:
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
 escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets the seconds of fuzzing
-	@$(GUEST) $(BIN)/pytest tests/escape tests/property
+	@BASCULE_GRAMMAR_EXAMPLES=$$((FUZZ_S * 10)) $(GUEST) $(BIN)/pytest tests/escape tests/property
+	@$(BIN)/python -m tests.escape.fuzz_compiler $(FUZZ_S)
+
+coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is printed
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q -m "not engine" tests/unit tests/property
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report --omit "*/bascule/guest/*,*/bascule/wire/*"
+	@$(BIN)/coverage report --include "*/bascule/guest/*,*/bascule/wire/*" --fail-under 100
 
 conformance: venv ## Run model-written scripts through the container and print what differs
 	@$(GUEST) $(BIN)/pytest tests/conformance

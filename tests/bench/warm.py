@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from bascule.bridge import Executor
-from bascule.bridge.lifecycle import sandbox_limits
+from bascule.bridge.guest import sandbox_limits
 from bascule.sandbox import Backend, PoolLimits, SandboxLimits, WarmPool
 from bascule.tools import AnyTool, tool
 from tests.bench import ours

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType
 
+from bascule.guest import hidden
 from bascule.guest.bindings import survey_bindings
 from bascule.guest.cleanup import clean_text, clean_tree
 from bascule.guest.hidden import GuardedNames
@@ -29,6 +30,7 @@ MAX_SOURCE_BYTES = 256 << 10
 """Longest script, in UTF-8 bytes."""
 
 _RECURSION = 20_000
+_WRAPPER = f"{hidden.SCRIPT}.<locals>."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +141,7 @@ def try_compile(
                 return None, transformer.findings
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                code = compile(made, SCRIPT_FILE, "exec", dont_inherit=True)
+                code = _named_as_in_a_module(compile(made, SCRIPT_FILE, "exec", dont_inherit=True))
         except SyntaxError as error:
             return None, [syntax_error(error, source)]
         except (RecursionError, MemoryError, ValueError):
@@ -160,6 +162,13 @@ def try_compile(
         ),
         [],
     )
+
+
+def _named_as_in_a_module(code: CodeType) -> CodeType:
+    """Take the script function out of the qualified names: ``repr`` of a lambda shows them."""
+    inner = [_named_as_in_a_module(item) if isinstance(item, CodeType) else item for item in code.co_consts]
+    name = code.co_qualname.removeprefix(_WRAPPER)
+    return code.replace(co_consts=tuple(inner), co_qualname=name)
 
 
 def _checked_text(text: str) -> str:

@@ -327,7 +327,7 @@ class Loop:
         self._calls = 0
         for waiting in (self._ready, self._runnable, self._deliveries, self._parked):
             waiting.clear()
-        for left in (self._owed, self._workers, self.unstarted, self.tasks):
+        for left in (self._owed, self._carriers, self.unstarted, self.tasks):
             left.clear()
         self.failed.clear()
         self.current_task = None

@@ -60,7 +60,7 @@ def extend_namespace(
     guards = namespace[hidden.GUARDS]
     assert isinstance(guards, Guards)
     namespace |= tools
-    namespace |= guards.globals(compiled.attribute_names)
+    namespace |= guards.globals(compiled.names)
 
 
 def names_left(namespace: Mapping[str, object]) -> frozenset[str]:

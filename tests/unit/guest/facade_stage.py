@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Any, cast, NoReturn
+from typing import Any, NoReturn, cast
 
 from bascule.guest.clock import Clock
 from bascule.guest.environment import Environment

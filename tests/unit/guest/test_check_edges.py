@@ -1,4 +1,4 @@
-"""Compiling and preflight at their edges: what is refused, what is let through, in the forms rarely written."""
+"""Compiling and preflight at their edges: what is refused and let through, in forms rarely written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def rows(n: int) -> int:
     return n
 
 
-def refusals(script: str, **stub: object) -> list[ScriptError]:
+def refusals(script: str, **stub: dict[str, object]) -> list[ScriptError]:
     """Return the findings of a script that must not run."""
     outcome = run(script, {"rows": rows}, stubs=[_stub(**stub)])
     assert outcome.status == "refused", outcome.finish
@@ -156,11 +156,11 @@ def test_what_has_no_place_in_a_script_is_refused(script: str) -> None:
 @pytest.mark.parametrize(
     ("script", "output"),
     [
-        ("from collections import abc\nprint(issubclass(list, abc.Sequence))", "True\n"),
+        ("from collections import abc\nprint(isinstance([], abc.Sequence))", "True\n"),
         ("import json\ntry:\n    json.absent\nexcept AttributeError:\n    print('absent')", "absent\n"),
-        ("try:\n    from json import no\nexcept ImportError as e:\n    print('not available' in str(e))", "True\n"),
+        ("try:\n    from json import no\nexcept ImportError:\n    print('absent')", "absent\n"),
         ("try:\n    import numpy\nexcept ImportError:\n    print('absent')", "absent\n"),
-        ("try:\n    from json import dumpz\nexcept ImportError as e:\n    print('dumps' in str(e))", "True\n"),
+        ("try:\n  from json import dumpz\nexcept ImportError as e:\n    print('dumps' in f'{e}')", "True\n"),
         ("try:\n    absent\nexcept:\n    print('absent')", "absent\n"),
         ("class C:\n    x: 'int' = 1\n    y: 5 = 2\nprint(C.x, C.y)", "1 2\n"),
         ("d: dict[str, int]\nrow = {}\nrow['a']: int\nrow['b']: int = 2\nprint(row)", "{'b': 2}\n"),
@@ -198,3 +198,10 @@ def test_a_parser_that_gives_up_refuses_the_script(
         compile_script("print(1)\n", tool_names=())
     monkeypatch.undo()
     assert [found.kind for found in raised.value.errors] == ["too_deep"]
+
+
+def test_a_lambda_and_a_generator_show_the_names_python_gives_them() -> None:
+    outcome = run("print(lambda: 0, (n for n in ()))\ndef f():\n    return lambda: 0\nprint(f, f())\n")
+    assert outcome.output == (
+        "<function <lambda>> <generator object <genexpr>>\n<function f> <function f.<locals>.<lambda>>\n"
+    )

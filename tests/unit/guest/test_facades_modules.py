@@ -80,7 +80,8 @@ def test_modules_that_are_entirely_ours_leave_the_real_one_unimported() -> None:
         "for name in ('logging', 'traceback', 'secrets', 'asyncio', 'concurrent.futures'): stage[name]\n"
         "print([name for name in ('logging', 'traceback', 'secrets', 'asyncio') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={})
     assert done.stdout == "[]\n", done.stderr
 
 

@@ -1,4 +1,4 @@
-"""CPython's own event loop on a clock that nobody waits for: a busy machine changes nothing of what it prints.
+"""CPython's own event loop on a clock that nobody waits for: a busy machine changes nothing it prints.
 
 When nothing is ready and a timer is set, the clock jumps to the timer. Without timers it waits for threads.
 """
