@@ -122,6 +122,8 @@ async def go_on(folder: Path, backend: Backend, *, script: str = SCRIPT) -> None
         )
         if result.status != "suspended":
             break
+    else:
+        pytest.fail("the run is still suspended")
     assert (result.status, result.value, result.output) == ("ok", EXPECTED, OUTPUT), result.error
     executed = Counter((name, n) for name, n, _ in world.lines())
     assert {what for what in executed if what[0] != "look"} == EFFECTS
