@@ -9,7 +9,7 @@ are reserved, all in one transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -126,12 +126,12 @@ class Gate:
             cleared = Clearance(arguments=answer.arguments, requirement=requirement, approval=answer.approval)
             if answer.arguments is arguments:
                 return cleared
-            self._note_edit(record, answer.arguments, answer.by)
             arguments = answer.arguments
-            again = await self._recheck(tool, cleared)
-            if again is None:
+            record.arguments, record.edited_by = arguments.canonical, answer.by
+            verdict = self._evaluate(tool, arguments)
+            if await self._is_satisfied(tool, cleared, verdict):
                 return cleared
-            verdict, note = again, f"{answer.by} edited it; what it says now is asked about by other rules"
+            note = f"{answer.by} edited it; what it says now is asked about by other rules"
         return Clearance(arguments=arguments)
 
     async def dispatch(
@@ -145,11 +145,18 @@ class Gate:
         Raises:
             CallFailed: ``denied`` or ``budget_exceeded``: policy, labels or budgets changed meanwhile.
         """
+        again = await self._dispatch(tool, record, clearance, facts)
+        if again is None and record.edited_by is not None:
+            self._add_note(record, clearance.arguments.canonical, record.edited_by)
+        return again
+
+    async def _dispatch(
+        self, tool: AnyTool, record: CallRecord, clearance: Clearance, facts: Mapping[str, Fact]
+    ) -> Verdict | None:
         while True:
-            again = await self._recheck(tool, clearance)
-            if again is not None:
-                return again
             verdict = self._evaluate(tool, clearance.arguments)
+            if not await self._is_satisfied(tool, clearance, verdict):
+                return verdict
             moves = self._consume(clearance.approval)
             reservations = self._reserve(verdict, clearance.grant)
             self.labels |= tool.labels
@@ -199,26 +206,25 @@ class Gate:
         )
         return policy.decide(tool, arguments.plain, facts, read=self.store.counter)
 
-    async def _recheck(self, tool: AnyTool, clearance: Clearance) -> Verdict | None:
-        """Evaluate again; return a verdict that what was given does not satisfy.
+    async def _is_satisfied(self, tool: AnyTool, clearance: Clearance, verdict: Verdict) -> bool:
+        """Tell whether what was given satisfies a verdict; an approval that does not becomes useless.
 
         Raises:
             CallFailed: it is denied now.
         """
-        verdict = self._evaluate(tool, clearance.arguments)
-        approval = clearance.approval
         if verdict.effect == "allow":
-            return None
+            return True
+        approval = clearance.approval
         changed = approval is not None and read_card(approval).tool_digest != tool.digest
         expired = approval is not None and _is_over(approval)
         given, wanted = clearance.requirement, verdict.requirement
         satisfied = wanted is not None and given is not None and given.covers(wanted)
-        if verdict.effect == "ask" and satisfied and not changed and not expired:
-            return None
+        if satisfied and not changed and not expired:
+            return True
         if approval is not None:
             await self.asking.invalidate(approval)
         _refuse_if_denied(verdict)
-        return verdict
+        return False
 
     def _consume(self, approval: ApprovalRecord | None) -> tuple[ApprovalMove, ...]:
         return () if approval is None else (moved(approval, ApprovalState.CONSUMED),)
@@ -238,11 +244,6 @@ class Gate:
         if grant is not None:
             found.append(grant.reservation(now))
         return tuple(found)
-
-    def _note_edit(self, record: CallRecord, arguments: Arguments, by: str) -> None:
-        record.arguments = arguments.canonical
-        record.edited_by = by
-        self._add_note(record, arguments.canonical, by)
 
     def _add_note(self, record: CallRecord, arguments: bytes, by: str) -> None:
         self.notes.append(
