@@ -21,13 +21,14 @@ from bascule.bridge.approvals_table import (
     Reservation,
     ReservationRefused,
 )
-from bascule.bridge.asking import BY_PEOPLE, Asking, Question
+from bascule.bridge.asking import Asking
 from bascule.bridge.evidence import Evidence
 from bascule.bridge.failure import denied, out_of_budget
 from bascule.bridge.grants import Grant
 from bascule.bridge.journal import EventKind, Fact, Journal
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.matching import Facts, User
+from bascule.bridge.outcomes import BY_PEOPLE, Question
 from bascule.bridge.policy import Policy, Verdict
 from bascule.bridge.requirement import Requirement
 from bascule.bridge.store import Store
