@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 def read_entries(store: SqliteStore, run_id: str) -> tuple[JournalEntry, ...]:
     """Return the written events of a run.
 
+    The row of the run proves the events up to the last that was flushed to disk; behind that the end of the
+    chain may be missing, as it is after a power failure.
+
     Raises:
         ResumeError: ``journal_damaged``: an event was changed, removed or added from outside.
     """
@@ -28,8 +31,7 @@ def read_entries(store: SqliteStore, run_id: str) -> tuple[JournalEntry, ...]:
     found: list[JournalEntry] = []
     previous = GENESIS
     for row in store.read(
-        "SELECT idx, kind, at, facts, payload, hash FROM events WHERE run = ? AND idx < ? ORDER BY idx",
-        *(run, count),
+        "SELECT idx, kind, at, facts, payload, hash FROM events WHERE run = ? ORDER BY idx", run
     ):
         try:
             entry, facts, link = read_event(row)
@@ -41,7 +43,9 @@ def read_entries(store: SqliteStore, run_id: str) -> tuple[JournalEntry, ...]:
         if not sound:
             raise _damaged(run_id, len(found))
         found.append(entry)
-    if len(found) != count or previous != last:
+        if len(found) == count and previous != last:
+            raise _damaged(run_id, len(found))
+    if len(found) < count:
         raise _damaged(run_id, len(found))
     return tuple(found)
 

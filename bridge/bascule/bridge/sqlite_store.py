@@ -218,7 +218,7 @@ class SqliteStore:
         journal = SqliteJournal(self, record.run_id, epoch=1, new=replace(record, owner=""))
         batch = journal.take()
         batch.events = [NotedEvent(each.kind, each.at, each.facts, each.payload) for each in entries]
-        batch.row = record
+        batch.row, batch.durable = record, True
         self.write(lambda connection: journal.write_batch(connection, batch))
 
     def prune(self, *, before: float) -> int:
