@@ -199,6 +199,8 @@ class Gate:
 
     def _evaluate(self, tool: AnyTool, arguments: Arguments) -> Verdict:
         policy = self.policy()
+        if not policy.speaks_of(tool):
+            return policy.decide(tool, arguments.plain)
         facts = Facts(
             run_id=self.run_id,
             user=policy.identify(self.user),
