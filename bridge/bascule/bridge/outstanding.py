@@ -42,7 +42,6 @@ MAX_BATCH_BYTES: Final = 32 << 20
 LAST_CALLS_S: Final = 60.0
 """Longest wait for effects that still run when the script has ended, so that receipts tell the truth."""
 
-_SHOWN_WAITS: Final = 5
 _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger("bascule.bridge")
 
@@ -96,25 +95,15 @@ class Outstanding:
 
     def sleeps_longer_than(self, seconds: float) -> bool:
         """Return whether no timer will wake an idle run within ``seconds``."""
-        wake_at = self._wake_at()
+        wake_at = self._shared.parking.wake_at(self._dues())
         return wake_at is None or wake_at - time.time() > seconds
 
     def suspension(self) -> RunSuspended:
         """Return what suspends an idle run: what it waits for, and when a timer wakes it."""
-        waits = self._shared.parking.waits
-        reasons = [f"call {seq} {wait.reason}" for seq, wait in waits.items() if wait.reason][:_SHOWN_WAITS]
-        if self._sleeps:
-            reasons.append("a sleep of the script")
-        return RunSuspended(
-            f"suspended: waiting for {'; '.join(reasons)}",
-            wake_at=self._wake_at(),
-            waits=tuple(wait.key for wait in waits.values() if wait.key),
-        )
+        return self._shared.parking.suspension(self._dues())
 
-    def _wake_at(self) -> float | None:
-        times = [wait.wake_at for wait in self._shared.parking.waits.values() if wait.wake_at is not None]
-        times.extend(sleeper.due for sleeper in self._sleeps.values())
-        return min(times, default=None)
+    def _dues(self) -> list[float]:
+        return [sleeper.due for sleeper in self._sleeps.values()]
 
     def issue(self, call: Call, act: int, *, final: bool) -> None:
         """Note a call, to be begun by `start_issued`; one that came with the finish is never begun.
