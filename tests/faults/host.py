@@ -217,7 +217,14 @@ class OutsideWorld:
 
 
 async def live(
-    folder: Path, *, script: str, run_id: str | None, death: Death, backend: Backend, approver: Approver
+    folder: Path,
+    *,
+    script: str,
+    run_id: str | None,
+    death: Death,
+    backend: Backend,
+    approver: Approver,
+    hold_warm_s: float = 0.0,
 ) -> str:
     """Begin a run, or take it up, and return its result as JSON."""
     if death.is_near("clock-back"):
@@ -228,7 +235,7 @@ async def live(
         OutsideWorld(folder / "world.log", death).tools(),
         backend=KilledBackend(backend, death),
         approver=approver,
-        limits=Limits(hold_warm_s=0.0),
+        limits=Limits(hold_warm_s=hold_warm_s),
         store=store,
     )
     async with executor:
@@ -249,6 +256,7 @@ def main() -> None:
     parser.add_argument("--script", type=Path, default=None)
     parser.add_argument("--isolation", choices=("process", "container"), default="process")
     parser.add_argument("--elsewhere", action="store_true")
+    parser.add_argument("--warm", action="store_true")
     given = parser.parse_args()
     script = SCRIPT if given.script is None else given.script.read_text()
     backend = open_backend(given.isolation)
@@ -261,6 +269,7 @@ def main() -> None:
             death=Death(given.die),
             backend=backend,
             approver=approver,
+            hold_warm_s=3600.0 if given.warm else 0.0,
         )
     )
     sys.stdout.write(result + "\n")

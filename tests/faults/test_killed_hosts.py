@@ -15,7 +15,9 @@ import anyio
 import msgspec
 import pytest
 
-from bascule.bridge import approve_all
+from bascule.bridge import Decision, approve_all, ask_elsewhere
+from bascule.bridge.decide import decide
+from bascule.bridge.errors import DecisionRefused
 from bascule.bridge.execution import idempotency_key
 from bascule.bridge.history import read_history
 from bascule.bridge.journal import digest_of
@@ -122,6 +124,8 @@ async def go_on(folder: Path, backend: Backend, *, script: str = SCRIPT) -> None
         )
         if result.status != "suspended":
             break
+    else:
+        pytest.fail("the run is still suspended")
     assert (result.status, result.value, result.output) == ("ok", EXPECTED, OUTPUT), result.error
     executed = Counter((name, n) for name, n, _ in world.lines())
     assert {what for what in executed if what[0] != "look"} == EFFECTS
@@ -175,3 +179,72 @@ async def test_a_clock_that_goes_back_a_day_changes_nothing(tmp_path: Path, back
     assert done.returncode == 0, done.stderr
     assert msgspec.json.decode(done.stdout)["value"] == EXPECTED
     await go_on(tmp_path, backend)
+
+
+ASKING = "print('asks')\n[put(2), look(1)]"
+
+
+@pytest.mark.parametrize(
+    "point", ["after-approval_requested", "before-kill", "after-close", "before-suspended", "after-suspended"]
+)
+async def test_a_decision_made_while_no_host_lives_carries_the_run_on(
+    point: str, tmp_path: Path, backend: Backend
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(ASKING)
+    await anyio.to_thread.run_sync(die, tmp_path, point, "--elsewhere", "--script", str(script))
+    await decide_and_go_on(tmp_path, backend)
+
+
+async def test_a_host_killed_while_people_think_loses_nothing(tmp_path: Path, backend: Backend) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(ASKING)
+    command = [sys.executable, "-m", "tests.faults.host", str(tmp_path), "--elsewhere", "--warm"]
+    async with await anyio.open_process([*command, "--script", str(script)]) as host:
+        store = SqliteStore(tmp_path / "runs.db")
+        while not store.approvals.find(states=["pending"]):
+            await store.changed(1.0)
+        host.kill()
+        store.close()
+    await decide_and_go_on(tmp_path, backend)
+
+
+async def decide_and_go_on(folder: Path, backend: Backend) -> None:
+    """Approve what is pending, as two people at once would, and have another process go on."""
+    store = SqliteStore(folder / "runs.db")
+    (record,) = store.approvals.find(states=["pending"])
+    decision = Decision(verdict="approve", by="ops")
+
+    def approve() -> bool:
+        try:
+            decide(store.approvals, record.id, decision, digest=record.digest, channel="test")
+        except DecisionRefused:
+            return False
+        return True
+
+    async with anyio.create_task_group() as group:
+        won: list[bool] = []
+
+        async def one() -> None:
+            won.append(await anyio.to_thread.run_sync(approve))
+
+        group.start_soon(one)
+        group.start_soon(one)
+    assert sorted(won) == [False, True]
+    run_id = store.runs()[0].run_id
+    store.close()
+    result = decode_result(
+        (
+            await live(
+                folder,
+                script=ASKING,
+                run_id=run_id,
+                death=Death(""),
+                backend=backend,
+                approver=ask_elsewhere,
+            )
+        ).encode()
+    )
+    assert (result.status, result.value, result.output) == ("ok", [20, 2], "asks\n"), result.error
+    lines = OutsideWorld(folder / "world.log", Death("")).lines()
+    assert [(name, n) for name, n, _ in lines] == [("put", 2), ("look", 1)]

@@ -19,8 +19,9 @@ from bascule.bridge.approval import Approver, Decision, deny_all
 from bascule.bridge.approval_card import Card
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.blocking import LoopThread
+from bascule.bridge.carrying import resume_all, see_through
 from bascule.bridge.decide import decide
-from bascule.bridge.errors import DecisionRefused, ExecutorClosedError, RunBusy, RunNotFound
+from bascule.bridge.errors import DecisionRefused, ExecutorClosedError
 from bascule.bridge.events import EventChannel, Subscriber
 from bascule.bridge.guest import sandbox_limits
 from bascule.bridge.journal import Journal
@@ -34,18 +35,13 @@ from bascule.bridge.policy import Policy
 from bascule.bridge.redaction import Redactor, keep_log_clean
 from bascule.bridge.rehearsal import Rehearsal, WantedEffects
 from bascule.bridge.result import JsonValue, Result
-from bascule.bridge.runs import cancel_run, follow_run, resolve_call
+from bascule.bridge.runs import cancel_run, resolve_call
 from bascule.bridge.session import Session
 from bascule.bridge.store import Answer, Store
 from bascule.bridge.throttle import Throttle
-from bascule.bridge.waking import due_runs, wait_until_due
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, PoolLimits, WarmPool, open_backend
 from bascule.tools import AnyTool, ArgumentsInvalid, Registry
-from bascule.wire import BasculeError
-
-RESUMED_AT_ONCE: Final = 4
-"""Runs that `Executor.resume_due` replays at the same time."""
 
 TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
@@ -224,20 +220,7 @@ class Executor:
         Call it after a restart, and whenever `Store.changed` returns, to have decisions made elsewhere carry
         suspended runs on. A run that another worker takes first, or that cannot go on here, is left alone.
         """
-
-        async def take(run_id: str) -> Result | None:
-            async with places:
-                try:
-                    return await self.resume(run_id, wait=False)
-                except (RunBusy, RunNotFound):
-                    return None
-                except BasculeError as error:
-                    _log.error("%s cannot be resumed: %s", run_id, error)
-                    return None
-
-        places = asyncio.Semaphore(RESUMED_AT_ONCE)
-        results = await asyncio.gather(*map(take, due_runs(self._store)))
-        return [result for result in results if result is not None]
+        return await resume_all(self._store, lambda run_id: self.resume(run_id, wait=False))
 
     async def cancel(self, run_id: str) -> bool:
         """End a run, wherever it is; False when it is finished or unknown. Dispatched effects end first."""
@@ -248,16 +231,9 @@ class Executor:
         return resolve_call(self._store, run_id, seq, answer)
 
     async def _see_through(self, result: Result, *, wait: bool) -> Result:
-        while wait and result.status == "suspended":
-            await wait_until_due(self._store, result.run_id)
-            try:
-                result = await self.resume(result.run_id, wait=False)
-            except RunBusy:  # somebody else has carried it on
-                found = await follow_run(self._store, result.run_id)
-                if found is None:
-                    raise
-                result = found
-        return result
+        if not wait:
+            return result
+        return await see_through(self._store, result, lambda run_id: self.resume(run_id, wait=False))
 
     async def close(self) -> None:
         """Release engine, threads and events. Runs must have ended."""

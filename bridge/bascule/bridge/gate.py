@@ -8,9 +8,8 @@ are reserved, all in one transaction.
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,13 +21,14 @@ from bascule.bridge.approvals_table import (
     Reservation,
     ReservationRefused,
 )
-from bascule.bridge.asking import BY_PEOPLE, Asking, Question
+from bascule.bridge.asking import Asking
 from bascule.bridge.evidence import Evidence
 from bascule.bridge.failure import denied, out_of_budget
 from bascule.bridge.grants import Grant
 from bascule.bridge.journal import EventKind, Fact, Journal
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.matching import Facts, User
+from bascule.bridge.outcomes import BY_PEOPLE, Question
 from bascule.bridge.policy import Policy, Verdict
 from bascule.bridge.requirement import Requirement
 from bascule.bridge.store import Store
@@ -77,7 +77,6 @@ class Gate:
     labels: frozenset[str] = frozenset()
     evidence: Evidence = field(default_factory=Evidence)
     notes: list[Note] = field(default_factory=list[Note])
-    _asked: dict[bytes, asyncio.Lock] = field(init=False, default_factory=dict[bytes, asyncio.Lock])
 
     def decide(self, tool: AnyTool, record: CallRecord, arguments: Arguments) -> Verdict:
         """Return what policy says.
@@ -105,15 +104,6 @@ class Gate:
             CallFailed: ``denied``, now or before in this run.
             RunTerminated: an operator ended the run, or an expiry did.
         """
-        if verdict.effect != "ask":
-            return Clearance(arguments=arguments)
-        # The same call issued many times at once is asked about one by one: a denial settles the rest.
-        async with self._asked.setdefault(record.identity, asyncio.Lock()):
-            return await self._ask(tool, record, arguments, verdict)
-
-    async def _ask(
-        self, tool: AnyTool, record: CallRecord, arguments: Arguments, verdict: Verdict
-    ) -> Clearance:
         note = ""
         while verdict.effect == "ask":
             requirement = verdict.requirement
@@ -137,12 +127,12 @@ class Gate:
             cleared = Clearance(arguments=answer.arguments, requirement=requirement, approval=answer.approval)
             if answer.arguments is arguments:
                 return cleared
-            self._note_edit(record, answer.arguments, answer.by)
             arguments = answer.arguments
-            again = await self._recheck(tool, cleared)
-            if again is None:
+            record.arguments, record.edited_by = arguments.canonical, answer.by
+            verdict = self._evaluate(tool, arguments)
+            if await self._is_satisfied(tool, cleared, verdict):
                 return cleared
-            verdict, note = again, f"{answer.by} edited it; what it says now is asked about by other rules"
+            note = f"{answer.by} edited it; what it says now is asked about by other rules"
         return Clearance(arguments=arguments)
 
     async def dispatch(
@@ -156,11 +146,18 @@ class Gate:
         Raises:
             CallFailed: ``denied`` or ``budget_exceeded``: policy, labels or budgets changed meanwhile.
         """
+        again = await self._dispatch(tool, record, clearance, facts)
+        if again is None and record.edited_by is not None:
+            self._add_note(record, clearance.arguments.canonical, record.edited_by)
+        return again
+
+    async def _dispatch(
+        self, tool: AnyTool, record: CallRecord, clearance: Clearance, facts: Mapping[str, Fact]
+    ) -> Verdict | None:
         while True:
-            again = await self._recheck(tool, clearance)
-            if again is not None:
-                return again
             verdict = self._evaluate(tool, clearance.arguments)
+            if not await self._is_satisfied(tool, clearance, verdict):
+                return verdict
             moves = self._consume(clearance.approval)
             reservations = self._reserve(verdict, clearance.grant)
             self.labels |= tool.labels
@@ -202,6 +199,8 @@ class Gate:
 
     def _evaluate(self, tool: AnyTool, arguments: Arguments) -> Verdict:
         policy = self.policy()
+        if not policy.speaks_of(tool):
+            return policy.decide(tool, arguments.plain)
         facts = Facts(
             run_id=self.run_id,
             user=policy.identify(self.user),
@@ -210,26 +209,25 @@ class Gate:
         )
         return policy.decide(tool, arguments.plain, facts, read=self.store.counter)
 
-    async def _recheck(self, tool: AnyTool, clearance: Clearance) -> Verdict | None:
-        """Evaluate again; return a verdict that what was given does not satisfy.
+    async def _is_satisfied(self, tool: AnyTool, clearance: Clearance, verdict: Verdict) -> bool:
+        """Tell whether what was given satisfies a verdict; an approval that does not becomes useless.
 
         Raises:
             CallFailed: it is denied now.
         """
-        verdict = self._evaluate(tool, clearance.arguments)
-        approval = clearance.approval
         if verdict.effect == "allow":
-            return None
+            return True
+        approval = clearance.approval
         changed = approval is not None and read_card(approval).tool_digest != tool.digest
         expired = approval is not None and _is_over(approval)
         given, wanted = clearance.requirement, verdict.requirement
         satisfied = wanted is not None and given is not None and given.covers(wanted)
-        if verdict.effect == "ask" and satisfied and not changed and not expired:
-            return None
+        if satisfied and not changed and not expired:
+            return True
         if approval is not None:
             await self.asking.invalidate(approval)
         _refuse_if_denied(verdict)
-        return verdict
+        return False
 
     def _consume(self, approval: ApprovalRecord | None) -> tuple[ApprovalMove, ...]:
         return () if approval is None else (moved(approval, ApprovalState.CONSUMED),)
@@ -249,11 +247,6 @@ class Gate:
         if grant is not None:
             found.append(grant.reservation(now))
         return tuple(found)
-
-    def _note_edit(self, record: CallRecord, arguments: Arguments, by: str) -> None:
-        record.arguments = arguments.canonical
-        record.edited_by = by
-        self._add_note(record, arguments.canonical, by)
 
     def _add_note(self, record: CallRecord, arguments: bytes, by: str) -> None:
         self.notes.append(

@@ -46,6 +46,8 @@ class Batch:
     event: NotedEvent | None = None
     row: RunRecord | None = None
     durable: bool = False
+    end: tuple[int, str] | None = None
+    """Number of events of the run, and hash of the last, once this was written."""
 
     @property
     def empty(self) -> bool:

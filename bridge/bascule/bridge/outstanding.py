@@ -11,7 +11,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -23,6 +23,7 @@ from bascule.bridge.ledger import CallRecord
 from bascule.bridge.pipeline import Crossing, cross
 from bascule.bridge.replay import Replay
 from bascule.bridge.result import Status
+from bascule.bridge.sleeper import Sleeper
 from bascule.bridge.verdict import RunStopped, RunSuspended, violation
 from bascule.wire import Call, Delivery, Sleep, ToolFailure
 
@@ -41,7 +42,6 @@ MAX_BATCH_BYTES: Final = 32 << 20
 LAST_CALLS_S: Final = 60.0
 """Longest wait for effects that still run when the script has ended, so that receipts tell the truth."""
 
-_SHOWN_WAITS: Final = 5
 _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger("bascule.bridge")
 
@@ -70,7 +70,7 @@ class Outstanding:
         self._stop = stop
         self._calls: dict[int, tuple[CallRecord, asyncio.Task[None] | None]] = {}
         self._unstarted: list[CallRecord] = []
-        self._sleeps: dict[int, _Sleeper] = {}
+        self._sleeps: dict[int, Sleeper] = {}
         self._ready: OrderedDict[int, tuple[Delivery, int]] = OrderedDict()
         self._awaited_calls = 0
         self._last_seq = 0
@@ -95,25 +95,15 @@ class Outstanding:
 
     def sleeps_longer_than(self, seconds: float) -> bool:
         """Return whether no timer will wake an idle run within ``seconds``."""
-        wake_at = self._wake_at()
+        wake_at = self._shared.parking.wake_at(self._dues())
         return wake_at is None or wake_at - time.time() > seconds
 
     def suspension(self) -> RunSuspended:
         """Return what suspends an idle run: what it waits for, and when a timer wakes it."""
-        waits = self._shared.parking.waits
-        reasons = [f"call {seq} {wait.reason}" for seq, wait in waits.items() if wait.reason][:_SHOWN_WAITS]
-        if self._sleeps:
-            reasons.append("a sleep of the script")
-        return RunSuspended(
-            f"suspended: waiting for {'; '.join(reasons)}",
-            wake_at=self._wake_at(),
-            waits=tuple(wait.key for wait in waits.values() if wait.key),
-        )
+        return self._shared.parking.suspension(self._dues())
 
-    def _wake_at(self) -> float | None:
-        times = [wait.wake_at for wait in self._shared.parking.waits.values() if wait.wake_at is not None]
-        times.extend(sleeper.due for sleeper in self._sleeps.values())
-        return min(times, default=None)
+    def _dues(self) -> list[float]:
+        return [sleeper.due for sleeper in self._sleeps.values()]
 
     def issue(self, call: Call, act: int, *, final: bool) -> None:
         """Note a call, to be begun by `start_issued`; one that came with the finish is never begun.
@@ -179,12 +169,8 @@ class Outstanding:
                 self._awaited_calls -= 1
                 past = history.call(seq)
                 self._complete(seq, past.value, past.failure)
-        now = time.time()
-        loop = asyncio.get_running_loop()
         for seq, sleeper in self._sleeps.items():
-            if sleeper.timer is None:
-                left_s = min(max(sleeper.due - now, 0.0), sleeper.seconds)
-                sleeper.timer = loop.call_later(left_s, self._wake_sleeper, seq)
+            sleeper.go_on(partial(self._wake_sleeper, seq))
 
     def start_sleep(self, sleep: Sleep, act: int, *, final: bool) -> None:
         """Begin a sleep.
@@ -199,18 +185,16 @@ class Outstanding:
         if replay is not None and replay.take_command(act, sleep_command(sleep.seq, sleep.seconds)):
             if not final:
                 due = replay.history.sleeps.get(sleep.seq, 0.0)
-                self._sleeps[sleep.seq] = _Sleeper(due, sleep.seconds, None)
+                self._sleeps[sleep.seq] = Sleeper(due, sleep.seconds, None)
             return
         due = time.time() + sleep.seconds
         self._shared.journal.append(
             EventKind.SLEEP_ISSUED, seq=sleep.seq, seconds=sleep.seconds, due=due, act=act
         )
         if not final:
-            loop = asyncio.get_running_loop()
-            timer = None
+            sleeper = self._sleeps[sleep.seq] = Sleeper(due, sleep.seconds, None)
             if replay is None:
-                timer = loop.call_later(sleep.seconds, self._wake_sleeper, sleep.seq)
-            self._sleeps[sleep.seq] = _Sleeper(due, sleep.seconds, timer)
+                sleeper.go_on(partial(self._wake_sleeper, sleep.seq))
 
     def cancel(self, seq: int, act: int) -> None:
         """Stop what can be stopped: a call whose tool was started goes on, its result is dropped.
@@ -320,19 +304,6 @@ class Outstanding:
         delivery = Delivery(seq=seq, now=self._now, value=msgspec.Raw(value), failure=failure)
         self._ready[seq] = delivery, len(value)
         self._changed()
-
-
-@dataclass(slots=True)
-class _Sleeper:
-    """One sleep: when it is due (seconds since the epoch), and its timer once the run is live."""
-
-    due: float
-    seconds: float
-    timer: asyncio.TimerHandle | None
-
-    def stop(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
 
 
 def _limit(limit: LimitReached) -> RunStopped:

@@ -6,9 +6,14 @@ can be suspended, and the same wait begins again when it is resumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
+
+from bascule.bridge.verdict import RunSuspended
+
+_SHOWN_WAITS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +54,23 @@ class Parking:
         finally:
             del self.waits[seq]
             self._changed()
+
+    def wake_at(self, sleeps: Sequence[float]) -> float | None:
+        """Return when the first wait or sleep ends by itself.
+
+        Args:
+            sleeps: when the script's sleeps are due, seconds since the epoch.
+        """
+        times = [wait.wake_at for wait in self.waits.values() if wait.wake_at is not None]
+        return min([*times, *sleeps], default=None)
+
+    def suspension(self, sleeps: Sequence[float]) -> RunSuspended:
+        """Return what suspends a run that only waits: for what, and until when."""
+        reasons = [f"call {seq} {wait.reason}" for seq, wait in self.waits.items() if wait.reason]
+        if sleeps:
+            reasons.append("a sleep of the script")
+        return RunSuspended(
+            f"suspended: waiting for {'; '.join(reasons[:_SHOWN_WAITS])}",
+            wake_at=self.wake_at(sleeps),
+            waits=tuple(wait.key for wait in self.waits.values() if wait.key),
+        )

@@ -184,6 +184,10 @@ class Policy:
         own = {group for group, members in self._groups.items() if user.name in members}
         return replace(user, groups=user.groups | own)
 
+    def speaks_of(self, tool: AnyTool) -> bool:
+        """Tell whether any rule is about a tool; without one its effects alone decide."""
+        return bool(self._candidates(tool))
+
     def decide(
         self, tool: AnyTool, arguments: Mapping[str, JsonValue], facts: Facts = _NOBODY, *,
         read: ReadCounter | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 
@@ -133,9 +134,12 @@ def decode_result(data: bytes) -> Result:
         output=read.output,
         errors=tuple(ScriptError(**msgspec.structs.asdict(each)) for each in read.errors),
         notes=tuple(Note(**msgspec.structs.asdict(each)) for each in read.notes),
-        calls=tuple(
-            Receipt(**{**msgspec.structs.asdict(each), "arguments": bytes(each.arguments)})
-            for each in read.calls
-        ),
+        calls=tuple(map(_receipt, read.calls)),
         usage=read.usage,
     )
+
+
+def _receipt(read: _Receipt) -> Receipt:
+    fields: dict[str, Any] = msgspec.structs.asdict(read)
+    fields["arguments"] = bytes(read.arguments)
+    return Receipt(**fields)

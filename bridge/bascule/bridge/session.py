@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from bascule.bridge.carrying import see_through
 from bascule.bridge.errors import ResumeError, RunBusy
 from bascule.bridge.guest import Guest, start_guest
 from bascule.bridge.history import read_history
@@ -22,7 +23,6 @@ from bascule.bridge.narrator import Narrator
 from bascule.bridge.order import RunOrder, Surroundings, order_of
 from bascule.bridge.result import Result
 from bascule.bridge.store import RunRecord
-from bascule.bridge.waking import wait_until_due
 
 if TYPE_CHECKING:
     from bascule.bridge.journal import Journal
@@ -97,10 +97,9 @@ class Session:
         return await self._keep(guest, resume_script(last.run_id, self._around, guest))
 
     async def _see_through(self, result: Result, *, wait: bool) -> Result:
-        while wait and result.status == "suspended":
-            await wait_until_due(self._around.store, result.run_id)
-            result = await self._resume()
-        return result
+        if not wait:
+            return result
+        return await see_through(self._around.store, result, lambda _: self._resume())
 
     async def _keep(self, guest: Guest, running: Awaitable[Result]) -> Result:
         try:

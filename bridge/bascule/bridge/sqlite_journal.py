@@ -51,6 +51,7 @@ class SqliteJournal(Noted):
         self._store = store
         self._new = new
         self._under_way = 0
+        self._end: tuple[int, str] | None = None
         self.epoch = epoch
 
     @property
@@ -74,6 +75,7 @@ class SqliteJournal(Noted):
         if not self._under_way:
             made, _ = self._store.writer.try_now(lambda connection: self.write_batch(connection, batch))
             if made:
+                self._end = batch.end
                 return
         await self._run(batch)
 
@@ -110,12 +112,14 @@ class SqliteJournal(Noted):
             )
         finally:
             self._under_way -= 1
+        self._end = batch.end if not self._under_way else None
         if refused is not None:
             raise refused
 
     def write_batch(self, connection: sqlite3.Connection, batch: Batch) -> Exception | None:
         """Write a batch; what was noted is kept even if the changes that came with it are impossible."""
         run, index, previous = self._hold(connection)
+        self._end = None  # known again once the transaction has been made
         events = batch.events
         refused: Exception | None = None
         if batch.insert or batch.move or batch.reserve or batch.event is not None:
@@ -137,11 +141,12 @@ class SqliteJournal(Noted):
             rows.append((run, index, str(event.kind), event.at, facts, inline, previous))
             index += 1
         connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-        if rows:
+        if batch.durable:
             connection.execute("UPDATE runs SET events = ?, hash = ? WHERE id = ?", (index, previous, run))
         append_audits(connection, batch.audits)
         if batch.row is not None:
             _leave(connection, run, batch.row)
+        batch.end = (index, previous)
         return refused
 
     def _hold(self, connection: sqlite3.Connection) -> tuple[int, int, str]:
@@ -153,12 +158,15 @@ class SqliteJournal(Noted):
                 f"INSERT INTO runs ({RUN_COLUMNS}, events, hash) VALUES ({'?, ' * 17}0, '{GENESIS}')", values
             )
             self._new = None
-        row = connection.execute(
-            "SELECT id, events, hash, epoch FROM runs WHERE run_id = ?", (self.run_id,)
-        ).fetchone()
-        if row is None or row[3] != self.epoch:
+        row = connection.execute("SELECT id, epoch FROM runs WHERE run_id = ?", (self.run_id,)).fetchone()
+        if row is None or row[1] != self.epoch:
             raise LeaseLost(self.run_id)
-        return row[0], row[1], row[2]
+        if self._end is not None:
+            return row[0], *self._end
+        last = connection.execute(
+            "SELECT idx, hash FROM events WHERE run = ? ORDER BY idx DESC LIMIT 1", (row[0],)
+        ).fetchone()
+        return (row[0], 0, GENESIS) if last is None else (row[0], last[0] + 1, last[1])
 
 
 def insert_approvals(connection: sqlite3.Connection, records: Sequence[ApprovalRecord]) -> None:

@@ -10,31 +10,24 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
-from bascule.bridge.approvals_table import ApprovalMove, ApprovalRecord
 from bascule.bridge.audit_key import AuditKey
-from bascule.bridge.errors import LeaseLost, ResumeError, RunBusy, RunNotFound
-from bascule.bridge.journal import Fact, Journal, JournalEntry, chain, digest_of
+from bascule.bridge.errors import LeaseLost, RunBusy, RunNotFound
+from bascule.bridge.journal import Fact, Journal, JournalEntry
 from bascule.bridge.noted import NotedAudit, NotedEvent
+from bascule.bridge.sqlite_approvals import SqliteApprovals
+from bascule.bridge.sqlite_entries import read_entries
 from bascule.bridge.sqlite_journal import (
     SqliteJournal,
     append_audits,
-    insert_approvals,
-    move_approvals,
 )
 from bascule.bridge.sqlite_rows import (
-    APPROVAL_COLUMNS,
     RUN_COLUMNS,
-    payload_digest,
-    read_approval,
     read_audit,
-    read_event,
     read_run,
 )
 from bascule.bridge.sqlite_schema import connect, unavailable
@@ -44,65 +37,6 @@ from bascule.bridge.waiters import Waiters
 from bascule.sandbox.owner import is_gone, own_name
 
 T = TypeVar("T")
-
-
-class SqliteApprovals:
-    """See `bascule.bridge.approvals_table.ApprovalTable`."""
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
-
-    def get(self, approval_id: str) -> ApprovalRecord | None:
-        """See `ApprovalTable.get`."""
-        rows = self._store.read(f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE id = ?", approval_id)
-        return read_approval(rows[0]) if rows else None
-
-    def find(
-        self,
-        *,
-        run_id: str | None = None,
-        seq: int | None = None,
-        states: Collection[str] = (),
-        limit: int = 1000,
-    ) -> list[ApprovalRecord]:
-        """See `ApprovalTable.find`."""
-        conditions: list[str] = []
-        values: list[object] = []
-        if run_id is not None:
-            conditions.append("run_id = ?")
-            values.append(run_id)
-        if seq is not None:
-            conditions.append("seq = ?")
-            values.append(seq)
-        if states:
-            conditions.append(f"state IN ({', '.join('?' * len(states))})")
-            values.extend(states)
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        rows = self._store.read(
-            f"SELECT {APPROVAL_COLUMNS} FROM approvals{where} ORDER BY created_at, id LIMIT ?", *values, limit
-        )
-        return [read_approval(row) for row in rows]
-
-    def insert(self, *records: ApprovalRecord) -> None:
-        """See `ApprovalTable.insert`."""
-        self._store.write(lambda connection: insert_approvals(connection, records))
-        self._store.tell()
-
-    def move(self, *moves: ApprovalMove, audit: Mapping[str, Fact] | None = None) -> None:
-        """See `ApprovalTable.move`."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            move_approvals(connection, moves)
-            if audit is not None:
-                facts = dict(audit)
-                action = str(facts.pop("action", "approval.moved"))
-                run = connection.execute(
-                    "SELECT run_id FROM approvals WHERE id = ?", (moves[0].id if moves else "",)
-                ).fetchone()
-                append_audits(connection, [NotedAudit(action, time.time(), run and run[0], facts)])
-
-        self._store.write(work)
-        self._store.tell()
 
 
 class SqliteStore:
@@ -284,7 +218,7 @@ class SqliteStore:
         journal = SqliteJournal(self, record.run_id, epoch=1, new=replace(record, owner=""))
         batch = journal.take()
         batch.events = [NotedEvent(each.kind, each.at, each.facts, each.payload) for each in entries]
-        batch.row = record
+        batch.row, batch.durable = record, True
         self.write(lambda connection: journal.write_batch(connection, batch))
 
     def prune(self, *, before: float) -> int:
@@ -343,54 +277,11 @@ class SqliteStore:
             raise unavailable(self.path, error) from error
 
     def read_entries(self, run_id: str) -> tuple[JournalEntry, ...]:
-        """Return the written events of a run, proven against their hash chain.
-
-        Raises:
-            ResumeError: ``journal_damaged``: an event was changed, removed or added from outside.
-        """
-        rows = self.read("SELECT id, events, hash FROM runs WHERE run_id = ?", run_id)
-        if not rows:
-            return ()
-        run, count, last = rows[0]
-        found: list[JournalEntry] = []
-        previous = "0" * 64
-        for row in self.read(
-            "SELECT idx, kind, at, facts, payload, hash FROM events WHERE run = ? AND idx < ? ORDER BY idx",
-            *(run, count),
-        ):
-            try:
-                entry, facts, link = read_event(row)
-                previous = chain(previous, entry.index, entry.kind, entry.at, facts)
-                entry = self._with_payload(run, entry)
-                sound = link == previous and entry.index == len(found) and _payload_fits(entry)
-            except (TypeError, ValueError, msgspec.MsgspecError) as error:  # a column of the wrong type
-                raise _damaged(run_id, len(found)) from error
-            if not sound:
-                raise _damaged(run_id, len(found))
-            found.append(entry)
-        if len(found) != count or previous != last:
-            raise _damaged(run_id, len(found))
-        return tuple(found)
-
-    def _with_payload(self, run: int, entry: JournalEntry) -> JournalEntry:
-        digest = payload_digest(entry)
-        if digest is None or entry.payload is not None:
-            return entry
-        rows = self.read("SELECT value FROM blobs WHERE run = ? AND sha256 = ?", *(run, digest))
-        return replace(entry, payload=rows[0][0]) if rows else entry
+        """Return the written events of a run, proven against their hash chain; see `read_entries`."""
+        return read_entries(self, run_id)
 
     def _is_held(self, record: RunRecord) -> bool:
         return bool(record.owner) and record.lease_until > time.time() and not is_gone(record.owner)
 
     def _data_version(self) -> int:
         return int(self.read("PRAGMA data_version")[0][0])
-
-
-def _payload_fits(entry: JournalEntry) -> bool:
-    return entry.payload is None or digest_of(entry.payload) == payload_digest(entry)
-
-
-def _damaged(run_id: str, index: int) -> ResumeError:
-    return ResumeError(
-        "journal_damaged", f"the journal of {run_id} does not hold together at event {index}; it was changed"
-    )

@@ -104,6 +104,9 @@ def run(
     from bascule.tools import load_tools
 
     keep_log_safe()
+    if approve == "console" and store is None:
+        print("bascule: --approve console needs --store, where people can decide", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
     text = _read_script(script)
     kept: Store = MemoryStore(keep_values=record is not None) if store is None else SqliteStore(store)
     with tools_on_stderr():

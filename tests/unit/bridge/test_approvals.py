@@ -167,6 +167,7 @@ rules:
     result, store = await run(calls(TO_X), mail, policy=policy, meanwhile=edit)
     assert mail.sent == []
     assert result.calls[0].state == "denied"
+    assert result.notes == ()
     assert [each.state for each in store.approvals.find()] == [ApprovalState.INVALIDATED]
 
 
@@ -476,3 +477,54 @@ rules:
     assert result.calls[4].error is not None
     assert "rule leak" in result.calls[4].error.message
     assert mail.sent == [("ada@example.com", "")]
+
+
+async def test_an_approval_of_a_tool_that_was_changed_since_is_worth_nothing() -> None:
+    mail = Mail()
+    store = MemoryStore()
+    ran: list[str] = []
+
+    @tool(effects="once", name="mail.send")
+    def changed(to: str, body: str = "") -> dict[str, int]:
+        """Send mail to everybody."""
+        ran.append(to)
+        return {"id": 1}
+
+    def make(*tools: AnyTool) -> Executor:
+        limits = Limits(hold_warm_s=0.0)
+        backend = GuestBackend(calls(TO_X))
+        return Executor(tools, approver=ask_elsewhere, store=store, limits=limits, backend=backend)
+
+    async with make(*mail.tools) as executor, asyncio.timeout(20):
+        suspended = await executor.run("mail.send(...)\n", wait=False)
+        first = (await pending(store))[0]
+        decide(executor, first, "approve")
+    async with make(changed) as executor, asyncio.timeout(20):
+        again = await executor.resume(suspended.run_id, wait=False)
+        assert again.status == "suspended"
+        assert ran == []
+        second = (await pending(store))[0]
+        decide(executor, second, "approve")
+    async with make(changed) as executor, asyncio.timeout(20):
+        result = await executor.resume(suspended.run_id)
+    assert result.calls[0].state == "done"
+    assert (mail.sent, ran) == ([], ["x"])
+    assert [each.state for each in store.approvals.find()] == [
+        ApprovalState.INVALIDATED,
+        ApprovalState.CONSUMED,
+    ]
+
+
+async def test_time_that_people_take_does_not_count() -> None:
+    mail = Mail()
+
+    async def slow(request: ApprovalRequest) -> Decision:
+        await asyncio.sleep(0.6)
+        return Decision(verdict="approve")
+
+    limits = Limits(run_s=0.5, wall_s=0.5)
+    executor = Executor(mail.tools, approver=slow, limits=limits, backend=GuestBackend(calls(TO_X)))
+    async with executor:
+        result = await executor.run("mail.send(...)\n")
+    assert result.status == "ok"
+    assert mail.sent == [("x", "hi")]

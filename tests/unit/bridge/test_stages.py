@@ -144,7 +144,8 @@ async def test_a_rate_that_is_used_up_is_told_with_the_time_to_wait() -> None:
         """Ask."""
         return 1
 
-    result = await run(sequence(*[("ask", {})] * 3), ask)
+    wanted: tuple[str, dict[str, Any]] = ("ask", {})
+    result = await run(sequence(wanted, wanted, wanted), ask)
     assert [call.state for call in result.calls] == ["done", "done", "not_started"]
     assert result.calls[2].error is not None
     assert result.calls[2].error.kind == "budget_exceeded"

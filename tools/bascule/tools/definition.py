@@ -6,8 +6,6 @@ Everything that can be wrong with a definition is found here, so that a script n
 from __future__ import annotations
 
 import copy
-import functools
-import operator
 import types
 import typing
 from collections.abc import Callable
@@ -111,7 +109,11 @@ def without_pending(returned: object) -> object:
     members = typing.get_args(returned)
     if typing.get_origin(returned) not in (typing.Union, types.UnionType) or Pending not in members:
         return returned
-    return functools.reduce(operator.or_, [member for member in members if member is not Pending])
+    rest: object = None
+    for member in members:
+        if member is not Pending:
+            rest = member if rest is None else typing.Union[rest, member]  # noqa: UP007
+    return rest
 
 
 def _nullable(declared: Declared) -> object:

@@ -1,0 +1,120 @@
+"""The commands around runs that outlive their process, from the first run to the audit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bascule.cli.exits import Exit, exit_for_error
+from bascule.cli.main import app
+from bascule.wire import BasculeError
+
+TOOLS = '''
+from bascule.tools import tool
+
+@tool(effects="read")
+def look(n: int) -> int:
+    """Look."""
+    return n * 2
+
+@tool(effects="once")
+def put(n: int) -> int:
+    """Put."""
+    return n * 10
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    (tmp_path / "script.py").write_text("print('begin')\n[look(1), put(2)]\n")
+    return tmp_path
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def suspend(folder: Path) -> tuple[Path, str]:
+    store = folder / "runs.db"
+    done = call(
+        *("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "--quiet"),
+        *("--store", store, "--approve", "console", "--no-wait", "--hold-warm-s", "0"),
+    )
+    assert done.exit_code == Exit.SUSPENDED, done.output
+    listed = call("runs", "list", "--store", store, "--status", "suspended", "--json")
+    return store, str(json.loads(listed.stdout)["run_id"])
+
+
+def test_a_run_is_suspended_decided_resumed_shown_replayed_and_audited(folder: Path) -> None:
+    store, run_id = suspend(folder)
+    (approval,) = [
+        json.loads(line) for line in call("approvals", "list", "--store", store, "--json").stdout.splitlines()
+    ]
+    decided = call("approvals", "approve", approval["id"], "--digest", approval["digest"], "--store", store)
+    assert decided.exit_code == 0, decided.output
+    resumed = call(
+        *("runs", "resume", run_id, "--store", store, "--tools", folder / "tools.py"),
+        *("--isolation", "process", "--approve", "deny", "--json"),
+    )
+    assert resumed.exit_code == 0, resumed.output
+    result = json.loads(resumed.stdout)
+    assert (result["value"], result["output"]) == ([2, 20], "begin\n")
+    assert run_id in call("runs", "list", "--store", store).stdout
+    shown = call("runs", "show", run_id, "--store", store).stdout
+    assert "suspended" in shown
+    assert "finished" in shown
+    kinds = [
+        json.loads(line)["kind"]
+        for line in call("runs", "show", run_id, "--store", store, "--json").stdout.splitlines()
+    ]
+    assert kinds[0] == "run_started"
+    replayed = call("runs", "replay", run_id, "--store", store, "--isolation", "process")
+    assert replayed.exit_code == 0, replayed.output
+    assert call("audit", "verify", "--store", store).exit_code == 0
+    checkpoints = folder / "checkpoints"
+    assert call("audit", "checkpoint", "--store", store, "--checkpoints", checkpoints).exit_code == 0
+    assert call("audit", "verify", "--store", store, "--checkpoints", checkpoints).exit_code == 0
+    exported = call("audit", "export", "--store", store).stdout.splitlines()
+    assert json.loads(exported[0])["action"] == "run.started"
+    stats = call(
+        "tools", "stats", "--store", store, "--tools", folder / "tools.py", "--json"
+    ).stdout.splitlines()
+    assert {json.loads(line)["tool"] for line in stats} == {"look", "put"}
+    again = call("runs", "cancel", run_id, "--store", store)
+    assert again.exit_code == Exit.FAILED
+
+
+def test_a_recording_replays_and_a_changed_one_does_not(folder: Path) -> None:
+    recording = folder / "run.jsonl"
+    done = call(
+        *("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "--quiet"),
+        *("--approve", "all", "--record", recording),
+    )
+    assert done.exit_code == 0, done.output
+    assert call("runs", "replay", recording, "--isolation", "process").exit_code == 0
+    recording.write_text(recording.read_text().replace("look(1)", "look(7)"))
+    changed = call("runs", "replay", recording, "--isolation", "process")
+    assert changed.exit_code == Exit.DIVERGED
+    assert call("runs", "replay", folder / "none.jsonl").exit_code == Exit.NO_INPUT
+
+
+def test_a_suspended_run_is_cancelled(folder: Path) -> None:
+    store, run_id = suspend(folder)
+    assert call("runs", "cancel", run_id, "--store", store).exit_code == 0
+    listed = call("runs", "list", "--store", store, "--json")
+    assert json.loads(listed.stdout)["outcome"] == "cancelled"
+
+
+def test_mistakes_of_the_operator_are_named(folder: Path) -> None:
+    assert call("runs", "list", "--store", folder / "none.db").exit_code == Exit.CONFIGURATION
+    store, run_id = suspend(folder)
+    assert call("runs", "resolve", run_id, "1", "--store", store).exit_code == Exit.USAGE
+    not_json = call("runs", "resolve", run_id, "1", "--store", store, "--happened", "{")
+    assert not_json.exit_code == Exit.USAGE
+    known = call("runs", "resolve", run_id, "1", "--store", store, "--tell-script")
+    assert isinstance(known.exception, BasculeError)
+    assert exit_for_error(known.exception) == Exit.FAILED
