@@ -18,6 +18,8 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from bascule.sandbox import SandboxError, build_bundle, ensure_image
 from bascule.sandbox.engine import Engine
@@ -132,9 +134,13 @@ def left_over(folder: Path, engine: PrivateEngine) -> list[str]:
     return left
 
 
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Soak both isolations, print what happened, and fail on anything left."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the engine must not outlive us
+    signal.signal(signal.SIGTERM, _leave)  # the engine must not outlive us
     with tempfile.TemporaryDirectory(prefix="bascule-soak-") as name:
         folder = Path(name)
         engine = PrivateEngine(folder)
