@@ -81,7 +81,6 @@ class Soak:
                         self.counts[told["status"] + (f" {told['kind']}" if told["kind"] else "")] += 1
                         self.wrong += told["status"] == "ok" and not told["right"]
                     case "refused":
-                        self._done += 1
                         self.counts[f"refused {told['code']}"] += 1
                     case "start":
                         first = told["files"]
@@ -94,7 +93,7 @@ class Soak:
         chance = self._random.random()
         if chance < 0.8 or (self._engine is None and chance < 0.9):
             self._kill_a_guest()
-        elif chance < 0.92 or self._engine is None:
+        elif chance < 0.95 or self._engine is None:
             self.counts["(host killed)"] += 1
             host.kill()
         else:
