@@ -63,11 +63,15 @@ class Soak:
         )
         reader = threading.Thread(target=self._listen, args=(host, torment))
         reader.start()
-        while host.poll() is None and torment:
-            time.sleep(self._random.uniform(*PAUSES_S))
-            self._strike(host)
-        host.wait()
-        reader.join()
+        try:
+            while host.poll() is None and torment:
+                time.sleep(self._random.uniform(*PAUSES_S))
+                self._strike(host)
+            host.wait()
+        finally:
+            host.kill()  # when we are ended ourselves
+            host.wait()
+            reader.join()
 
     def _listen(self, host: subprocess.Popen[bytes], torment: bool) -> None:
         assert host.stdout is not None
