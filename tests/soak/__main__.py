@@ -18,6 +18,8 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from bascule.sandbox import SandboxError, build_bundle, ensure_image
 from bascule.sandbox.engine import Engine
@@ -61,11 +63,15 @@ class Soak:
         )
         reader = threading.Thread(target=self._listen, args=(host, torment))
         reader.start()
-        while host.poll() is None and torment:
-            time.sleep(self._random.uniform(*PAUSES_S))
-            self._strike(host)
-        host.wait()
-        reader.join()
+        try:
+            while host.poll() is None and torment:
+                time.sleep(self._random.uniform(*PAUSES_S))
+                self._strike(host)
+            host.wait()
+        finally:
+            host.kill()  # when we are ended ourselves
+            host.wait()
+            reader.join()
 
     def _listen(self, host: subprocess.Popen[bytes], torment: bool) -> None:
         assert host.stdout is not None
@@ -79,7 +85,6 @@ class Soak:
                         self.counts[told["status"] + (f" {told['kind']}" if told["kind"] else "")] += 1
                         self.wrong += told["status"] == "ok" and not told["right"]
                     case "refused":
-                        self._done += 1
                         self.counts[f"refused {told['code']}"] += 1
                     case "start":
                         first = told["files"]
@@ -92,7 +97,7 @@ class Soak:
         chance = self._random.random()
         if chance < 0.8 or (self._engine is None and chance < 0.9):
             self._kill_a_guest()
-        elif chance < 0.92 or self._engine is None:
+        elif chance < 0.95 or self._engine is None:
             self.counts["(host killed)"] += 1
             host.kill()
         else:
@@ -132,9 +137,13 @@ def left_over(folder: Path, engine: PrivateEngine) -> list[str]:
     return left
 
 
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Soak both isolations, print what happened, and fail on anything left."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the engine must not outlive us
+    signal.signal(signal.SIGTERM, _leave)  # the engine must not outlive us
     with tempfile.TemporaryDirectory(prefix="bascule-soak-") as name:
         folder = Path(name)
         engine = PrivateEngine(folder)

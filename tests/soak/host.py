@@ -33,6 +33,18 @@ def tell(**words: object) -> None:
     os.write(1, json.dumps(words).encode() + b"\n")
 
 
+async def has_run(executor: Executor, number: int) -> bool:
+    """Run one script; return False when there was no sandbox to be had just now."""
+    try:
+        result = await executor.run(f"total = 0\nfor i in range(5):\n    total += double({number})\ntotal")
+    except SandboxError as error:
+        tell(event="refused", code=error.code)
+        return False
+    kind = None if result.error is None else result.error.kind
+    tell(event="run", status=result.status, kind=kind, right=result.value == 10 * number)
+    return True
+
+
 async def run_all(isolation: Isolation, docker_host: str | None, runs: int) -> None:
     """Do the share, several at once."""
     left = iter(range(runs))
@@ -44,17 +56,8 @@ async def run_all(isolation: Isolation, docker_host: str | None, runs: int) -> N
 
         async def worker() -> None:
             for number in left:
-                try:
-                    result = await executor.run(
-                        f"total = 0\nfor i in range(5):\n    total += double({number})\ntotal"
-                    )
-                except SandboxError as error:
-                    tell(event="refused", code=error.code)
+                while not await has_run(executor, number):  # noqa: ASYNC110  # no engine tells when it is back
                     await asyncio.sleep(RETRY_S)
-                    continue
-                kind = None if result.error is None else result.error.kind
-                right = result.value == 10 * number
-                tell(event="run", status=result.status, kind=kind, right=right)
 
         await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
     tell(event="end", files=len(os.listdir("/proc/self/fd")))

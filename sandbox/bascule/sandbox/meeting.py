@@ -21,7 +21,7 @@ from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.evidence import Evidence
 from bascule.sandbox.hardening import CHANNEL_NAME
 from bascule.sandbox.limits import SandboxLimits
-from bascule.sandbox.owner import is_gone, own_name
+from bascule.sandbox.owner import is_tag_gone, own_tag
 
 _PREFIX = "bascule-channel-"
 
@@ -31,10 +31,9 @@ class MeetingPlace:
 
     def __init__(self) -> None:
         # The outer folder keeps other users of this machine out; the mounted inner one must let the guest in.
-        self._outer = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._outer = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{own_tag()}-"))
         self.folder = self._outer / "channel"
         try:
-            (self._outer / "owner").write_text(own_name(), "ascii")
             self.folder.mkdir()
             self.folder.chmod(0o755)
             self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -65,9 +64,8 @@ class MeetingPlace:
     def close(self) -> None:
         """Close the listener and remove the folder; doing so twice is fine."""
         self._listener.close()
-        for place in (self.folder / CHANNEL_NAME, self._outer / "owner"):
-            with contextlib.suppress(OSError):
-                place.unlink()
+        with contextlib.suppress(OSError):
+            (self.folder / CHANNEL_NAME).unlink()
         for folder in (self.folder, self._outer):
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -113,7 +111,7 @@ def sweep_meeting_places() -> int:
         with contextlib.suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
-            if is_gone((folder / "owner").read_text("ascii")):
+            if is_tag_gone(folder.name.removeprefix(_PREFIX).partition("-")[0]):
                 shutil.rmtree(folder, ignore_errors=True)
                 gone += 1
     return gone

@@ -23,7 +23,7 @@ from bascule.sandbox.oci_bundle import Bundle
 from bascule.sandbox.oci_config import oci_config
 from bascule.sandbox.oci_runtime import RuntimeProgram
 from bascule.sandbox.oci_sandbox import FirstProcess, OciSandbox, Runtime
-from bascule.sandbox.owner import is_gone, own_name
+from bascule.sandbox.owner import is_tag_gone, own_name, own_tag
 from bascule.sandbox.pipes import PipeProtocol
 
 _Spawned = tuple[PipeProtocol, FirstProcess]
@@ -59,7 +59,7 @@ class OciBackend:
             SandboxError: ``start_timeout``, ``guest_not_started`` or ``engine_failed``, with what to do.
             ValueError: ``run_id`` has characters that names may not have.
         """
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{own_tag()}-"))
         runtime = Runtime(self._runtime, folder, folder.name)
         place = MeetingPlace() if self._runtime.passes_sockets else None
         spawning: asyncio.Task[_Spawned] | None = None
@@ -126,7 +126,6 @@ class OciBackend:
                     rule.pop("errnoRet")
         pids = config["linux"]["resources"]["pids"]
         pids["limit"] = max(pids["limit"], self._runtime.least_pids)
-        (runtime.folder / "owner").write_text(self._owner, "ascii")
         (runtime.folder / "config.json").write_text(json.dumps(config), "utf-8")
 
 
@@ -179,6 +178,6 @@ def _orphans() -> list[Path]:
         with contextlib.suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
-            if is_gone((folder / "owner").read_text("ascii")):
+            if is_tag_gone(folder.name.removeprefix(_PREFIX).partition("-")[0]):
                 found.append(folder)
     return found

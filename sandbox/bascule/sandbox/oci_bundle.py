@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import time
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -36,6 +37,7 @@ from bascule.sandbox.oci_config import MOUNT_POINTS
 from bascule.sandbox.wheels import Target
 
 _BUILD_TIMEOUT_S = 900.0
+_UNUSED_S = 30 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +93,7 @@ def ensure_bundle(
             "run `bascule image build --isolation oci`",
         )
     with locked("oci"):
-        if fresh:
-            shutil.rmtree(_folder(source), ignore_errors=True)
-        found = _find_base(source) or _make_base(source, runtime, docker_host)
+        found = (None if fresh else _find_base(source)) or _make_base(source, runtime, docker_host)
         return _find(found) or _make(found, runtime)
 
 
@@ -143,7 +143,17 @@ def _source_tar(source: str, docker_host: str | None) -> io.BytesIO:
 def _find(base: _Base) -> Bundle | None:
     _, image_hash = context_files(target=base.target, base=base.identity)
     root = base.tar.parent / image_hash[:16]
-    return Bundle(rootfs=root, hash=image_hash, built=False) if root.is_dir() else None
+    if not root.is_dir():
+        return None
+    os.utime(root)  # in use; see _remove_unused
+    return Bundle(rootfs=root, hash=image_hash, built=False)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove bundles that nobody opened for long; another installation's is not ours to judge earlier."""
+    for old in folder.glob("?" * 16):
+        if time.time() - old.stat().st_mtime > _UNUSED_S:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _make(base: _Base, runtime: str) -> Bundle:
@@ -160,9 +170,8 @@ def _make(base: _Base, runtime: str) -> Bundle:
         for name, mode in MOUNT_POINTS.items():
             (root / name).mkdir(exist_ok=True)
             (root / name).chmod(mode)
-        for old in place.parent.glob("?" * 16):
-            shutil.rmtree(old, ignore_errors=True)  # of another installation; containers hold their own mount
         root.rename(place)
+    _remove_unused(place.parent)
     return Bundle(rootfs=place, hash=image_hash, built=True)
 
 

@@ -7,6 +7,7 @@ Everything read back from the engine is checked, not trusted.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -36,6 +37,22 @@ def is_gone(name: str) -> bool:
         return False
     ticks = _start_ticks(int(pid_text))
     return ticks is None or ticks != int(ticks_text)
+
+
+def own_tag() -> str:
+    """Return this process's name, short enough to be part of a folder's: there as soon as the folder is."""
+    pid = os.getpid()
+    return f"{_host_tag()}.{pid}.{_start_ticks(pid) or 0}"
+
+
+def is_tag_gone(tag: str) -> bool:
+    """Return True only when the process of that tag certainly runs no more; no other text is ours."""
+    host, _, rest = tag.partition(".")
+    return host == _host_tag() and is_gone(f"{_host()}:{rest.replace('.', ':')}")
+
+
+def _host_tag() -> str:
+    return hashlib.sha256(_host().encode()).hexdigest()[:8]
 
 
 def _host() -> str:

@@ -45,7 +45,7 @@ def test_every_wall_of_the_engines_form_stands_in_the_runtimes() -> None:
         "cgroup",
     }
     assert told["root"] == {"path": "/image", "readonly": host["ReadonlyRootfs"]}
-    assert set(map(tuple, process["capabilities"].values())) == {()}
+    assert not any(process["capabilities"].values())
     assert len(process["capabilities"]) == 5
     assert process["noNewPrivileges"] is True
     assert f"{process['user']['uid']}:{process['user']['gid']}" == asked["User"]
