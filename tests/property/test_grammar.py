@@ -75,7 +75,7 @@ def _outside(value: object, guards: Guards, seen: set[int], depth: int = 0) -> s
     elif isinstance(value, list | tuple | set | frozenset):
         inside = list(cast("list[object]", value))
     if guards.classes.is_known(kind):
-        fields: dict[str, object] = getattr(cast(object, value), "__dict__", {})
+        fields: dict[str, object] = vars(value) if hasattr(value, "__dict__") else {}
         inside += fields.values()
     return next((bad for item in inside if (bad := _outside(item, guards, seen, depth + 1))), None)
 
