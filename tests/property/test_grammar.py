@@ -75,7 +75,8 @@ def _outside(value: object, guards: Guards, seen: set[int], depth: int = 0) -> s
     elif isinstance(value, list | tuple | set | frozenset):
         inside = list(cast("list[object]", value))
     if guards.classes.is_known(kind):
-        fields: dict[str, object] = vars(value) if hasattr(value, "__dict__") else {}
+        anything = cast(Any, value)
+        fields: dict[str, object] = vars(anything) if hasattr(anything, "__dict__") else {}
         inside += fields.values()
     return next((bad for item in inside if (bad := _outside(item, guards, seen, depth + 1))), None)
 
