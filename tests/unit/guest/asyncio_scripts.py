@@ -665,7 +665,7 @@ async def main():
         group.create_task(coro)
     except RuntimeError as error:
         print("entered" in str(error))
-    await coro
+    coro.close()
     async with group:
         pass
     coro = double(1)
@@ -673,7 +673,7 @@ async def main():
         group.create_task(coro)
     except RuntimeError as error:
         print("finished" in str(error))
-    await coro
+    coro.close()
 """,
     "nested task groups": """
 async def main():

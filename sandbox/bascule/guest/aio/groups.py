@@ -39,7 +39,7 @@ class TaskGroup:
             RuntimeError: the group is not running.
         """
         if self._body is None:
-            raise RuntimeError("TaskGroup has not been entered")
+            raise _refusal(coro, "TaskGroup has not been entered")
         if self._exiting and not self._tasks:
             raise _refusal(coro, "TaskGroup is finished")
         if self._aborting:
