@@ -57,7 +57,7 @@ def _end(finish: Finish) -> Any:
 
 
 def _fields(value: Any) -> list[object]:
-    return list(vars(value).values()) if hasattr(value, "__dict__") else []
+    return [*cast("dict[str, object]", getattr(value, "__dict__", {})).values()]
 
 
 def _outside(value: object, guards: Guards, seen: set[int], depth: int = 0) -> str | None:
