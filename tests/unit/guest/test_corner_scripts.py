@@ -146,3 +146,27 @@ def test_a_transformer_that_gives_up_refuses_the_script(monkeypatch: pytest.Monk
     with pytest.raises(ScriptRefused) as raised:
         compile_script("print(1)\n", tool_names=())
     assert [found.kind for found in raised.value.errors] == ["too_deep"]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("string", "Formatter"),  # reads attributes by name (CVE-2026-76825)
+        ("string", "_string"),
+        ("re", "enum"),
+        ("json", "codecs"),
+        ("typing", "sys"),
+        ("functools", "WRAPPER_ASSIGNMENTS"),
+        ("functools", "update_wrapper_"),
+        ("types", "FunctionType"),
+        ("types", "CodeType"),
+        ("inspect", "currentframe"),
+        ("sys", "modules"),
+        ("sys", "_getframe"),
+        ("logging", "os"),
+        ("enum", "bltns"),
+    ],
+)
+def test_no_facade_has_a_way_out(module: str, name: str) -> None:
+    script = f"try:\n    import {module} as m\n    print(getattr(m, {name!r}))\nexcept (AttributeError, ImportError):\n    print('none')\n"
+    assert run(script).output == "none\n"
