@@ -2,8 +2,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check escape coverage conformance bench bench-faults image lock clean venv types-mypy \
-  types-pyright
+.PHONY: help demo test check versions escape coverage conformance bench bench-faults image lock clean venv \
+  types-mypy types-pyright
 
 BIN := .venv/bin
 # Seconds of coverage-guided fuzzing in `make escape`; the grammar makes ten scripts per property for each.
@@ -33,6 +33,9 @@ types-mypy:
 
 types-pyright:
 	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+versions: venv ## Run the guest's unit tests under Python 3.13 and 3.14 from Debian (root, mmdebstrap)
+	@.ci/versions
 
 escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets the seconds of fuzzing
 	@BASCULE_GRAMMAR_EXAMPLES=$$((FUZZ_S * 10)) $(GUEST) $(BIN)/pytest tests/escape tests/property

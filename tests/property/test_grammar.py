@@ -56,12 +56,17 @@ def _end(finish: Finish) -> Any:
     raise RunEnded(finish)
 
 
+def _fields(value: Any) -> list[object]:
+    return [*cast("dict[str, object]", getattr(value, "__dict__", {})).values()]
+
+
 def _outside(value: object, guards: Guards, seen: set[int], depth: int = 0) -> str | None:
     """Say what can be reached from a variable of the script that no table lists."""
     if id(value) in seen or depth > _MAX_DEPTH:
         return None
     seen.add(id(value))
     kind = type(value)
+    fields = _fields(value)
     if isinstance(value, FORBIDDEN_TYPES) or id(value) in FORBIDDEN_BUILTINS:
         return f"{value!r}"
     if isinstance(value, type):
@@ -75,8 +80,7 @@ def _outside(value: object, guards: Guards, seen: set[int], depth: int = 0) -> s
     elif isinstance(value, list | tuple | set | frozenset):
         inside = list(cast("list[object]", value))
     if guards.classes.is_known(kind):
-        fields: dict[str, object] = getattr(cast(object, value), "__dict__", {})
-        inside += fields.values()
+        inside += fields
     return next((bad for item in inside if (bad := _outside(item, guards, seen, depth + 1))), None)
 
 

@@ -29,7 +29,7 @@ class DefinitionRules(StatementRules):
         is_method = self.scope.kind == "class"
         if node.name not in SPECIAL_METHODS:
             self._check_function_name(node)
-        if getattr(node, "type_params", None):
+        if getattr(node, "type_params", None):  # pragma: no cover - from Python 3.12 on
             self._refuse_type_parameters(node)
         node.decorator_list = self.expressions(node.decorator_list)
         self.visit_arguments(node.args)
@@ -83,7 +83,7 @@ class DefinitionRules(StatementRules):
             return
         self.check_bound_name(node, node.name)
 
-    def _refuse_type_parameters(self, node: ast.AST) -> None:
+    def _refuse_type_parameters(self, node: ast.AST) -> None:  # pragma: no cover - from Python 3.12 on
         self.refuse(
             node,
             "type parameters in brackets are not available",
@@ -93,7 +93,7 @@ class DefinitionRules(StatementRules):
     def visit_ClassDef(self, node: ast.ClassDef) -> Visited:
         """Check name, bases and keywords; register the class before any other decorator sees it."""
         self.check_bound_name(node, node.name)
-        if getattr(node, "type_params", None):
+        if getattr(node, "type_params", None):  # pragma: no cover - from Python 3.12 on
             self._refuse_type_parameters(node)
         for keyword in node.keywords:
             self._check_class_keyword(keyword)

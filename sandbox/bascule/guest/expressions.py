@@ -271,12 +271,24 @@ class ExpressionRules(Walker):
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> Visited:
-        """Show values without addresses in ``"text" % values``."""
+        """Show values without addresses in ``text % values``; numbers go by unguarded or with a look."""
         node = self.node_contents_visit(node)
-        is_text = literal_type(node.left) is str or isinstance(node.right, (ast.Tuple, ast.Dict))
-        if isinstance(node.op, ast.Mod) and is_text:
-            return hidden.call(hidden.PERCENT, node, node.left, node.right)
-        return node
+        if not isinstance(node.op, ast.Mod):
+            return node
+        left, right = node.left, node.right
+        kind = literal_type(left)
+        is_number = isinstance(right, ast.Constant) and type(right.value) in (int, float)
+        if is_number or kind not in (None, str):
+            return node
+        shown = hidden.call(hidden.PERCENT, node, left, right)
+        if (
+            isinstance(left, ast.Name)
+            and self._is_own(left.id)
+            and isinstance(right, ast.Name)
+            and self._is_own(right.id)
+        ):
+            return hidden.choice(hidden.type_in(left, hidden.TEXT), shown, node)
+        return shown
 
 
 def _is_super(node: ast.expr) -> bool:

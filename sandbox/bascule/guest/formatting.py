@@ -78,10 +78,11 @@ def stable_format(value: object, spec: str = "", /) -> str:
     return without_addresses(format(value, spec))
 
 
-def percent(text: str, values: object) -> str:
-    """``text % values`` for scripts."""
+def percent(text: Any, values: object) -> object:
+    """``text % values`` for scripts, whatever the two are."""
     made: object = text % values
-    return without_addresses(made) if type(made) is str and " at 0x" not in text else made  # type: ignore[return-value]
+    is_clean = type(made) is not str or (type(text) is str and " at 0x" in text)
+    return made if is_clean else without_addresses(cast(str, made))
 
 
 @lru_cache(maxsize=256)

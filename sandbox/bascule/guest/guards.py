@@ -81,6 +81,7 @@ class Guards:
             hidden.EXCEPTION: Exception,
             hidden.SHOWN: shown,
             hidden.PERCENT: percent,
+            hidden.TEXT: frozenset({str}),
             hidden.METACLASSES: METACLASSES,
             **{hidden.allowed_set(name): self._allowed_types(name) for name in names.attributes},
             **{hidden.class_set(name): self._class_names.setdefault(name, set()) for name in names.classes},

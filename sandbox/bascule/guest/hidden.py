@@ -31,6 +31,7 @@ EXCEPTION = "<Exception>"  # what a bare except catches
 SHOWN = "<shown>"  # value whose text has no memory addresses
 TEXT = "<str>"  # str() of one value, without memory addresses
 PERCENT = "<percent>"  # text % values, without memory addresses
+TEXT = "<text>"  # the type of texts, in a set
 MATCHABLE = "<matchable>"  # class pattern -> class that vets the subject first
 GUARDS = "<guards>"  # the guards themselves, for the next script of a session
 HOLDER = "<holder>"  # value pattern -> object whose `value` is compared

@@ -33,7 +33,7 @@ class ScriptTransformer(PatternRules):
         body.append(_result("none", ast.copy_location(ast.Constant(None), start), start))
         kind = ast.AsyncFunctionDef if self.top_level_async else ast.FunctionDef
         function = kind(hidden.SCRIPT, _no_arguments(), body, [], None, None)
-        if "type_params" in kind._fields:
+        if "type_params" in kind._fields:  # pragma: no cover - from Python 3.12 on
             vars(function)["type_params"] = []
         return ast.Module([hidden.place(function, start)], [])
 

@@ -73,10 +73,10 @@ async for task in asyncio.as_completed([double(1), double(2)]):
     "as_completed whose time is over in the same turn": (
         """
 future = asyncio.Future()
-results = asyncio.as_completed([future], timeout=0)
 async def completes():
     future.set_result("just too late")
 task = asyncio.create_task(completes())
+results = asyncio.as_completed([future], timeout=0)
 for one in results:
     try:
         print(await one)
@@ -149,6 +149,18 @@ empty.shutdown(immediate=True)
 print([type(each).__name__ for each in await asyncio.gather(*tasks, return_exceptions=True)])
 """,
         "['QueueShutDown', 'QueueShutDown', 'NoneType']\n",
+    ),
+    "a queue whose items were finished before they were taken": (
+        """
+queue = asyncio.Queue()
+queue.put_nowait(1)
+queue.task_done()
+queue.shutdown(immediate=True)
+print(queue.empty())
+async with asyncio.timeout(float("inf")) as scope:
+    print(scope.when())
+""",
+        "True\ninf\n",
     ),
     "a queue shut down at once whose items are in work": (
         """

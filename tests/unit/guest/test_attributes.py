@@ -60,7 +60,7 @@ def test_every_listed_name_exists_on_its_type() -> None:
         if not hasattr(samples.get(kind, kind), name)
     }
     # Set on instances by the C code or by __init__.
-    missing -= {("error", name) for name in ("colno", "lineno", "msg", "pattern", "pos")}
+    missing -= {(re.error.__name__, name) for name in ("colno", "lineno", "msg", "pattern", "pos")}
     missing -= {
         (error.__name__, name) for error in SCRIPT_ERRORS.values() for name in ("retryable", "suggestion")
     }

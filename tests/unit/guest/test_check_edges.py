@@ -205,3 +205,8 @@ def test_a_lambda_and_a_generator_show_the_names_python_gives_them() -> None:
     assert outcome.output == (
         "<function <lambda>> <generator object <genexpr>>\n<function f> <function f.<locals>.<lambda>>\n"
     )
+
+
+def test_nonlocal_itself_may_not_name_what_is_special() -> None:
+    found = refusals("def f():\n    def g():\n        nonlocal _getattr_\n")
+    assert [(error.kind, error.line) for error in found if error.line == 3] == [("refused_name", 3)]

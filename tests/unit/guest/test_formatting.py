@@ -63,7 +63,8 @@ def test_safe_formatting_gives_what_str_format_gives(
 )
 def test_attributes_are_read_through_the_guard(template: str) -> None:
     assert not reads_nothing(template)
-    with pytest.raises((AttributeError, TypeError)):
+    # From 3.14 on, mixing automatic and given numbers fails before anything is read.
+    with pytest.raises((AttributeError, TypeError, ValueError)):
         FORMATTER.text_format(template, Thing(), a=Thing())
 
 

@@ -348,6 +348,22 @@ def test_frozen_dataclasses_set_their_fields_through_object() -> None:
     fails_with("object.__setattr__(len, 'x', 1)", "AttributeError")
 
 
+@pytest.mark.parametrize(
+    "expression", ["f % A()", "f % values", "(f + '') % A()", "(lambda t, v: t % v)(f, A())", "'%s' % A()"]
+)
+def test_percent_shows_no_address_wherever_its_text_comes_from(expression: str) -> None:
+    script = f"class A: pass\nf = '%s'\nvalues = (object(),)\nstr({expression})"
+    outcome = run(script)
+    assert outcome.finish.status == "ok"
+    assert " at 0x" not in str(outcome.finish.value)
+
+
+def test_percent_of_numbers_and_of_a_scripts_own_objects_is_native() -> None:
+    gives("n, d = 7, 4\nn % d", 3)
+    gives("class M:\n    def __rmod__(self, other): return f'{other}!'\nm = M()\n(3 + 4) % m", "7!")
+    gives("class M:\n    def __mod__(self, other): return other\nm = M()\nx = [1]\nm % x", [1])
+
+
 def test_special_methods_of_the_guest_are_not_given() -> None:
     fails_with("import json\njson.__init__", "AttributeError")
     fails_with("echo.__call__", "AttributeError")

@@ -41,7 +41,7 @@ def error_of(script: str) -> ScriptError:
         ("'1' + 1", "TypeError: can only concatenate str", "f-string"),
         ("1 + '1'", "TypeError: unsupported operand", "int(...)"),
         ("1 + None", "TypeError: unsupported operand", "None"),
-        ("{[]: 1}", "TypeError: unhashable type: 'list'", "tuple"),
+        ("{[]: 1}", "TypeError: ", "tuple"),
         ("import json\nclass C: pass\njson.dumps(C())", "TypeError: Object of type C is not JSON serializable",
          "dataclasses.asdict"),
         ("assert 1 == 2", "AssertionError", "give assert a message"),

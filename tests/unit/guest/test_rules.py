@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +25,10 @@ _ABSTRACT = {"AST", "mod", "stmt", "expr", "expr_context", "boolop", "operator",
              "excepthandler", "type_ignore", "type_param"}  # fmt: skip
 _DEPRECATED = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", "slice", "AugLoad",
                "AugStore", "Param", "Suite"}  # fmt: skip
+
+
+_OF_MODULES = {"__file__", "exit", "quit", "help", "copyright", "credits", "license"}
+"""Names that modules have, or that the `site` module adds."""
 
 
 def node_types() -> list[str]:
@@ -48,6 +55,42 @@ def test_every_refused_node_type_says_what_to_write_instead() -> None:
 @pytest.mark.parametrize("name", sorted(set(dir(builtins)) - {"_"}))
 def test_every_builtin_of_this_python_has_a_row(name: str) -> None:
     assert name in NAMES
+
+
+_INVENTORY = {
+    row["python"]: row
+    for row in json.loads(Path(__file__).with_name("inventory.json").read_text(encoding="utf-8"))
+}
+"""What `ast` and `builtins` hold, taken from each Python that is supported."""
+
+
+def test_every_supported_python_is_in_the_inventory() -> None:
+    assert sorted(_INVENTORY) == ["3.11", "3.12", "3.13", "3.14"]
+
+
+@pytest.mark.parametrize("python", _INVENTORY)
+def test_every_node_type_of_every_supported_python_has_a_row(python: str) -> None:
+    names = {name.removeprefix("_ast_") for name in _INVENTORY[python]["nodes"].split()}
+    assert names - _ABSTRACT - _DEPRECATED - SYNTAX.keys() == set()
+
+
+@pytest.mark.parametrize("python", _INVENTORY)
+def test_every_builtin_of_every_supported_python_has_a_row(python: str) -> None:
+    assert set(_INVENTORY[python]["builtins"].split()) - NAMES.keys() == set()
+
+
+def test_no_row_is_about_something_that_no_python_has() -> None:
+    nodes = {name for row in _INVENTORY.values() for name in row["nodes"].split()}
+    names = {name for row in _INVENTORY.values() for name in row["builtins"].split()}
+    assert SYNTAX.keys() - nodes == set()
+    assert NAMES.keys() - names - _OF_MODULES == set()
+
+
+def test_the_inventory_is_right_about_this_python() -> None:
+    row = _INVENTORY.get(f"{sys.version_info.major}.{sys.version_info.minor}")
+    assert row is not None, "take the inventory of this Python first"
+    assert {*dir(builtins)} - {"_", *row["builtins"].split()} - _OF_MODULES == set()
+    assert {*node_types()} - {*row["nodes"].split()} == set()
 
 
 def test_every_refused_name_says_what_to_write_instead() -> None:

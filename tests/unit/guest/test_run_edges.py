@@ -169,10 +169,8 @@ def test_an_error_of_code_without_positions_is_described_all_the_same() -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         namespace["f"]()
     described = describe_exception(raised.value, Source(lines=("def f():", "    return 1 // 0")))
-    assert (described.message, described.column) == (
-        "ZeroDivisionError: integer division or modulo by zero",
-        None,
-    )
+    assert described.message.startswith("ZeroDivisionError: ")
+    assert described.column is None
 
 
 def test_a_long_frame_is_read_and_written_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from types import CoroutineType
+
 from bascule.guest.futures import CancelledError, Future, current_loop
 from bascule.guest.tasks import Task, create_task
+
+
+def _refusal(coro: object, message: str) -> RuntimeError:
+    if sys.version_info >= (3, 13) and isinstance(coro, CoroutineType):
+        coro.close()  # as the group of that Python does
+    return RuntimeError(message)
 
 
 class TaskGroup:
@@ -30,11 +39,11 @@ class TaskGroup:
             RuntimeError: the group is not running.
         """
         if self._body is None:
-            raise RuntimeError("TaskGroup has not been entered")
+            raise _refusal(coro, "TaskGroup has not been entered")
         if self._exiting and not self._tasks:
-            raise RuntimeError("TaskGroup is finished")
+            raise _refusal(coro, "TaskGroup is finished")
         if self._aborting:
-            raise RuntimeError("TaskGroup is shutting down")
+            raise _refusal(coro, "TaskGroup is shutting down")
         task = create_task(coro, name=name)
         self._tasks[task] = None
         task.add_done_callback(self._task_done)
@@ -61,8 +70,7 @@ class TaskGroup:
         if kind is not None and not self._aborting:
             self._abort()
         while self._tasks:
-            if self._waiter is None:
-                self._waiter = Future()
+            self._waiter = Future()
             try:
                 await self._waiter
             except CancelledError as outside:

@@ -186,7 +186,7 @@ class Logger:
                 values: object = args
                 if len(args) == 1 and type(args[0]) is dict:
                     values = cast(object, args[0])
-                text = percent(text, values)
+                text = str(percent(text, values))
             if options.get("exc_info"):
                 text += "\n" + "".join(_format(sys.exception())).rstrip("\n")
             self._settings.emit(self.name, _level_number(level), text)
