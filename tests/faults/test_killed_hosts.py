@@ -222,8 +222,8 @@ async def decide_and_go_on(folder: Path, backend: Backend) -> None:
             return False
         return True
 
+    won: list[bool] = []
     async with anyio.create_task_group() as group:
-        won: list[bool] = []
 
         async def one() -> None:
             won.append(await anyio.to_thread.run_sync(approve))
