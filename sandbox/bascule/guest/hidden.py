@@ -29,7 +29,6 @@ IMPORT = "<import>"  # import x.y
 IMPORT_FROM = "<import from>"  # from x import y
 EXCEPTION = "<Exception>"  # what a bare except catches
 SHOWN = "<shown>"  # value whose text has no memory addresses
-TEXT = "<str>"  # str() of one value, without memory addresses
 PERCENT = "<percent>"  # text % values, without memory addresses
 TEXT = "<text>"  # the type of texts, in a set
 MATCHABLE = "<matchable>"  # class pattern -> class that vets the subject first

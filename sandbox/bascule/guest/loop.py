@@ -351,7 +351,8 @@ def check_depth() -> None:
     An exchange that breaks off would leave host and guest out of step, and the script could catch the error.
     """
     try:
-        sys._getframe(_SHALLOW_FRAMES)
+        # There is no public way to ask how deep a call stands.
+        sys._getframe(_SHALLOW_FRAMES)  # pyright: ignore[reportPrivateUsage]
     except ValueError:
         return
     _descend(EXCHANGE_FRAMES)

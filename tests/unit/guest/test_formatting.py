@@ -90,7 +90,7 @@ def test_addresses_are_left_out_of_all_texts() -> None:
         stable_repr(thing),
         stable_ascii([thing]),
         stable_format(thing),
-        percent("%s %r", (thing, [thing])),
+        str(percent("%s %r", (thing, [thing]))),
         FORMATTER.text_format("{} {x!r:>3}", thing, x=[thing]),
         FORMATTER.text_format("{0.name} {0}", thing),
         FORMATTER.text_format_map("{t}", {"t": thing}),

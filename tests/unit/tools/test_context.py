@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import cast
+
 import pytest
 
 from bascule.tools import Pending, Registry, ToolContext, ToolDefinitionError, render_stubs, tool
@@ -45,7 +48,7 @@ def test_two_contexts_and_positional_ones_are_refused() -> None:
     def positional(a: ToolContext, /) -> None:
         """Take one by position."""
 
-    for function in (two, positional):
+    for function in cast("tuple[Callable[..., None], ...]", (two, positional)):
         with pytest.raises(ToolDefinitionError) as refused:
             tool(function)
         assert refused.value.code == "tool_context_invalid"

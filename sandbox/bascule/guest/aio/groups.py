@@ -10,7 +10,8 @@ from bascule.guest.tasks import Task, create_task
 
 
 def _refusal(coro: object, message: str) -> RuntimeError:
-    if sys.version_info >= (3, 13) and isinstance(coro, CoroutineType):
+    # The type of a coroutine is not known here, and pyright looks at one version only.
+    if sys.version_info >= (3, 13) and isinstance(coro, CoroutineType):  # pyright: ignore[reportUnnecessaryIsInstance]
         coro.close()  # as the group of that Python does
     return RuntimeError(message)
 
