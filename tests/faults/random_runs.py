@@ -115,8 +115,8 @@ def answer_unknown(store: Store, run_id: str, world: World) -> int:
             )
             assert call.arguments is not None
             key = idempotency_key(run_id=run_id, seq=seq, tool=tool, args_sha256=digest_of(call.arguments))
-            assert resolve_call(store, run_id, seq, world.answer(key))
-            answered += 1
+            # Answered before, when a host died between that answer and taking the run up.
+            answered += resolve_call(store, run_id, seq, world.answer(key))
     return answered
 
 
