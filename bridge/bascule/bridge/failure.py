@@ -127,7 +127,7 @@ def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int
     kind = "failed"
     if isinstance(error, TimeoutError):
         kind = "timeout"
-    elif is_transient(error, tool):
+    elif isinstance(error, ConnectionError) or is_transient(error, tool):
         kind = "unavailable"
     failure = ToolFailure(
         kind=kind,

@@ -18,8 +18,14 @@ REFUSED_STATUSES: Final = frozenset({401, 403})
 
 
 def is_transient(error: BaseException, tool: AnyTool) -> bool:
-    """Tell whether the same call may succeed in a moment."""
-    if isinstance(error, ConnectionError) or (tool.transient and isinstance(error, tool.transient)):
+    """Tell whether the same call may succeed in a moment.
+
+    A connection error counts when it comes from the network and has its errno. One that a tool raises in its
+    own words is an answer to the script, which may be written to deal with it, unless the tool declares it.
+    """
+    if isinstance(error, ConnectionError) and error.errno is not None:
+        return True
+    if tool.transient and isinstance(error, tool.transient):
         return True
     return find_status(error) in TRANSIENT_STATUSES
 

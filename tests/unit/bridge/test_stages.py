@@ -81,7 +81,7 @@ async def test_a_check_refuses_a_call_before_anybody_is_asked() -> None:
 
 
 @pytest.mark.parametrize("effects", ["read", "idempotent"])
-@pytest.mark.parametrize("failure", [ConnectionError("gone"), Response(503), Response(429, "0")])
+@pytest.mark.parametrize("failure", [ConnectionResetError(104, "gone"), Response(503), Response(429, "0")])
 async def test_failures_that_pass_are_tried_again_where_that_does_no_harm(
     effects: str, failure: Exception
 ) -> None:
@@ -100,7 +100,12 @@ async def test_declared_exceptions_are_tried_again() -> None:
 
 @pytest.mark.parametrize(
     ("effects", "failure"),
-    [("once", ConnectionError("gone")), ("read", ValueError("wrong")), ("read", Response(404))],
+    [
+        ("once", ConnectionResetError(104, "gone")),
+        ("read", ConnectionError("not now")),
+        ("read", ValueError("wrong")),
+        ("read", Response(404)),
+    ],
 )
 async def test_nothing_else_is_tried_again(effects: str, failure: Exception) -> None:
     made, ran = flaky(effects, [failure])

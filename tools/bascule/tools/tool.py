@@ -222,8 +222,8 @@ def tool(
         check_back: for tools that return Pending: asked with its token; returns the result, or Pending again.
         check: a business check of ``(arguments, context)`` before policy is asked; raises what is wrong,
             PermissionError for what must not be tried again. Sync or async.
-        transient: exceptions after which ``read`` and ``idempotent`` calls are made again, beside connection
-            errors, status 429 and 5xx.
+        transient: exceptions after which ``read`` and ``idempotent`` calls are made again, beside the
+            network's own connection errors, status 429 and 5xx.
         rate: how often the tool is called at most, all runs together, for example ``10/minute``.
 
     Raises:
