@@ -86,7 +86,7 @@ def _from_text(path: Path, layer: Layer) -> Iterator[Row]:
         yield Row(
             id=heading["id"],
             layer=layer,
-            kind=path.stem.partition("_")[2],
+            kind=path.stem.partition("_")[2] or path.stem,
             outcome=cast("Outcome", heading["outcome"]),
             source=heading["source"],
             code=text[heading.end() + 1 : end].strip("\n") + "\n",
