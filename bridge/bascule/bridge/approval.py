@@ -114,7 +114,7 @@ class BatchApprover(Protocol):
 
 async def deny_all(request: ApprovalRequest) -> Decision:
     """Reject every call that policy would ask about; the default of an executor."""
-    return Decision(verdict="reject", reason="no approver is configured for this run", by="deny_all")
+    return Decision(verdict="reject", reason="nobody may approve calls in this run", by="deny_all")
 
 
 async def approve_all(request: ApprovalRequest) -> Decision:

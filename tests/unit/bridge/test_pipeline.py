@@ -200,7 +200,7 @@ async def test_an_effect_without_an_approver_is_denied() -> None:
     result = await run(calls(("send", {"text": "hi"})), send)
     assert result.calls[0].state == "denied"
     assert result.calls[0].error is not None
-    assert "no approver is configured" in result.calls[0].error.message
+    assert "nobody may approve calls" in result.calls[0].error.message
 
 
 async def test_an_approver_sees_what_will_run_and_where_it_stands() -> None:
