@@ -62,7 +62,7 @@ image: venv ## Build the guest image
 	@.ci/with-engine $(BIN)/bascule image build
 
 lock: ## Write requirements.lock again from pyproject.toml (needs uv)
-	@uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+	@uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet -o requirements.lock
 
 clean: ## Remove everything that make made in this folder
