@@ -5,7 +5,7 @@ Knows nothing of scripts, sandboxes or policy. Trusts the authors of tools, neve
 
 from bascule.tools.arguments import Arguments
 from bascule.tools.canonical import canonical_json
-from bascule.tools.context import DidNotHappen, Happened, Pending, ToolContext
+from bascule.tools.context import DidNotHappen, Happened, OutcomeUnknown, Pending, ToolContext
 from bascule.tools.errors import ArgumentsInvalid, Problem, ResultInvalid, ToolDefinitionError, ToolLoadError
 from bascule.tools.loading import load_tools
 from bascule.tools.registry import Registry
@@ -19,6 +19,7 @@ __all__ = [
     "DidNotHappen",
     "Effects",
     "Happened",
+    "OutcomeUnknown",
     "Pending",
     "Problem",
     "Registry",
