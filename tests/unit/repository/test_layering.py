@@ -45,6 +45,7 @@ DECLARED = frozenset(
         "rfc8785",
         "rich",
         "tenacity",
+        "toktok",
         "typer",
         "yaml",
     }
