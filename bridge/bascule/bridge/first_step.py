@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine, Generator
 from typing import Any, Final
 
-
 _ENDED: Final = object()
 
 

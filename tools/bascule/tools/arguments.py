@@ -128,7 +128,7 @@ def validate_arguments(
 
 
 def _is_same(given: JsonValue, written: JsonValue) -> bool:
-    """Tell whether reading what was written would repeat the reading just done: an atom that stayed as it was.
+    """Tell whether reading what was written repeats the reading just done: an atom that stayed as it was.
 
     Not floats: canonical bytes may spell one as an integer.
     """
