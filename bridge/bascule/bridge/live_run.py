@@ -73,11 +73,12 @@ class LiveRun:
             journal=journal,
             store=around.store,
             asking=asking,
-            labels=guest.labels,
+            labels=guest.labels | order.labels,
         )
         shared = Crossing(
             run_id=order.run_id,
             registry=around.registry,
+            offered=frozenset(stub.name for stub in order.stubs),
             limits=around.limits,
             gate=gate,
             budget=self._budget,
