@@ -7,7 +7,7 @@ one of display alone; `spell` changes nothing but the spelling of numbers at the
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from pydantic import BaseModel
@@ -53,11 +53,11 @@ def _walk(value: object, way: Place) -> Iterator[Place]:
 
 def _text(value: Any, way: Place, places: Collection[Place]) -> str:
     if isinstance(value, dict):
-        members = cast("dict[str, Any]", value).items()
+        members: Iterable[tuple[str, Any]] = cast("dict[str, Any]", value).items()
         inner = (f"{_leaf(name)}:{_text(member, (*way, name), places)}" for name, member in members)
         return f"{{{','.join(inner)}}}"
     if isinstance(value, list):
-        items = enumerate(cast("list[Any]", value))
+        items: Iterable[tuple[int, Any]] = enumerate(value)  # pyright: ignore[reportUnknownArgumentType]
         return f"[{','.join(_text(item, (*way, index), places) for index, item in items)}]"
     floating = type(value) is int and way in places
     return f"{_leaf(value)}.0" if floating else _leaf(value)

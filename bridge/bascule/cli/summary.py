@@ -87,7 +87,7 @@ def describe_receipts(
             if index == MAX_ROWS // 2:
                 table.add_row("...", f"{len(calls) - MAX_ROWS // 2 * 2} more calls")
             continue
-        state = "waits for approval" if call.seq in waiting else call.state
+        state: str = "waits for approval" if call.seq in waiting else call.state
         if call.approved_by is not None:
             state = f"{state}, approved by {call.approved_by}"
         if call.error is not None:
