@@ -174,7 +174,8 @@ class LiveRun:
         said = finish if finish is not None and judgement.status == finish.status else None
         conversation = self._conversation
         value = None if said is None else said.value
-        value_bytes = 0 if said is None else len(msgspec.json.encode(value))
+        valued = said is not None and said.value_source != "none"
+        value_bytes = len(msgspec.json.encode(value)) if valued else 0
         return Result(
             run_id=self._order.run_id,
             status=judgement.status,

@@ -157,7 +157,11 @@ def _freeze_arguments(
             value = parameter.read(plain[parameter.name])
         except Exception as error:  # validators are the tool's own code
             raise _unstable(tool, parameter) from error
-        if _write_argument(tool, parameter, value) != plain[parameter.name]:
+        written = _write_argument(tool, parameter, value)
+        # A float beyond 2**53 is written with digits of which it only is the nearest: compare the spelling.
+        if written != plain[parameter.name] and canonical_json(written) != canonical_json(
+            plain[parameter.name]
+        ):
             raise _unstable(tool, parameter)
         values[parameter.name] = value
     return Arguments(canonical=canonical, plain=plain, values=values)
