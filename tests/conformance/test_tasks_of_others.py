@@ -60,7 +60,7 @@ def in_containers(work: Callable[[Backend], Awaitable[T]]) -> T:
 
 
 async def play(entry: Entry, backend: Backend) -> list[str]:
-    """Play one conversation, a script for each turn in one session; return what differs from the golden one."""
+    """Play a conversation, one script for each turn, in one session; return what differs from the golden."""
     golden, played = World(entry), World(entry)
     for call in (call for turn in entry.turns for call in turn):
         golden.call(call.name, call.arguments)
