@@ -16,17 +16,20 @@ GUEST := .ci/with-engine .ci/with-image
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# One process for each core, at most four; the tests of one file stay together, because they share fixtures.
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+
 demo: venv ## Run a model-style script on real input, in a real container
 	@$(GUEST) examples/demo
 
 test: venv ## Run every test (sets up engine and image first)
-	@$(GUEST) $(BIN)/pytest tests
+	@$(GUEST) $(BIN)/pytest $(PARALLEL) tests
 
 check: venv ## Check format, lint, types, and run the unit tests; no engine needed
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(MAKE) --no-print-directory -j2 --output-sync=target types-mypy types-pyright
-	@$(BIN)/pytest -q -m "not engine" tests/unit
+	@$(BIN)/pytest -q $(PARALLEL) -m "not engine" tests/unit
 
 types-mypy:
 	@$(BIN)/mypy sandbox bridge tools tests
