@@ -110,7 +110,7 @@ def _read(path: Path, counter: TokenCounter) -> list[Exchange]:
 
 def _read_store(path: Path, counter: TokenCounter) -> list[Exchange]:
     from bascule.bridge.errors import ResumeError
-    from bascule.cli.runs import open_store
+    from bascule.cli.store_option import open_store
     from bascule.models.run_account import account_journal
 
     opened = open_store(path)
