@@ -47,6 +47,8 @@ class ApprovalRequest:
         evidence: which argument values were seen in which earlier result.
         note: why the call is asked about again.
         tools: what a grant for the whole script would be for.
+        shown: the arguments as the tool receives them: a whole float is ``30.0`` there, ``30`` in
+            ``arguments``; empty when they are the same.
     """
 
     run_id: str
@@ -72,6 +74,12 @@ class ApprovalRequest:
     evidence: tuple[str, ...] = ()
     note: str = ""
     tools: tuple[str, ...] = ()
+    shown: bytes = b""
+
+    @property
+    def spelled(self) -> bytes:
+        """The arguments as they are shown to people."""
+        return self.shown or self.arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
