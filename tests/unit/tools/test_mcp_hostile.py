@@ -229,7 +229,7 @@ def _alive(pid: int) -> bool:
 
 
 async def test_names_and_descriptions_are_repaired_unique_and_safe_to_show(hostile: Hostile) -> None:
-    schema = {"type": "object", "properties": {}}
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
     names = [
         "read file",
         "read-file",
@@ -260,7 +260,7 @@ async def test_names_and_descriptions_are_repaired_unique_and_safe_to_show(hosti
 async def test_a_name_listed_twice_and_a_definition_too_large_cannot_even_be_confirmed(
     hostile: Hostile,
 ) -> None:
-    schema = {"type": "object", "properties": {}}
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
     hostile.set(
         tools=[
             {"name": "twice", "description": "harmless", "inputSchema": schema},

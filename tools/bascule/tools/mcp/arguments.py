@@ -40,7 +40,8 @@ def read_members(
     tamed = {name: tamer.tame(member) for name, member in shown.items()}
     whole = None
     if not properties and root.get("additionalProperties") not in (None, False):
-        whole, shown, required = WHOLE, {WHOLE: {}}, []
+        anything: dict[str, Any] = {}
+        whole, shown, required = WHOLE, {WHOLE: anything}, []
         tamed = {WHOLE: {"type": "object", "description": "everything the tool takes, by name"}}
     defs = tamer.definitions()
     together, defs = narrow_unions({"properties": tamed}, defs)
@@ -71,8 +72,10 @@ def _flatten(tamer: Tamer, root: JsonSchema) -> JsonSchema:
                 variants.setdefault(name, []).append(member)
     properties = {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in variants.items()}
     own = root.get("properties")
-    always = [set(each["required"]) if is_array(each.get("required")) else set[Any]() for each in found]
-    needed = [*(root.get("required") or []), *set.intersection(*always)]
+    lists: list[list[Any]] = [each["required"] for each in found if is_array(each.get("required"))]
+    needed: list[Any] = list(root["required"]) if is_array(root.get("required")) else []
+    if len(lists) == len(found):
+        needed += [name for name in lists[0] if all(name in others for others in lists)]
     return {**root, "properties": {**properties, **(own if is_object(own) else {})}, "required": needed}
 
 

@@ -230,8 +230,9 @@ class Connection:
 
     def _reason(self, error: Exception) -> str:
         """Say what went wrong, without what the SDK wraps around it, and what the server wrote last."""
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            error = cast("Exception", error.exceptions[0])
+        while isinstance(error, ExceptionGroup):
+            inner = cast("ExceptionGroup[Exception]", error).exceptions
+            error = inner[0]
         if isinstance(error, TimeoutError) and not str(error):
             said = f"it did not answer within {self._server.start_timeout_s:g} s"
         elif isinstance(error, FileNotFoundError) and self._server.command is not None:

@@ -30,6 +30,7 @@ from bascule.tools.mcp.confirmed import Confirmation, Confirmations
 from bascule.tools.mcp.connection import Connection
 from bascule.tools.mcp.contents import read_result
 from bascule.tools.mcp.offer import Offer, Waiting, sort_tools
+from bascule.tools.schema import is_object
 from bascule.tools.tool import AnyTool, Effects
 
 _log = logging.getLogger("bascule.tools")
@@ -215,8 +216,7 @@ class _ServerState:
 
 
 def _takes(schema: object, argument: str) -> bool:
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    return isinstance(properties, dict) and argument in properties
+    return is_object(schema) and is_object(schema.get("properties")) and argument in schema["properties"]
 
 
 def read_source(spec: str, path: Path, *, secrets: Mapping[str, str] | None = None) -> McpSource:
