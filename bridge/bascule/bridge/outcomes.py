@@ -34,6 +34,7 @@ class Question:
     arguments: Arguments
     requirement: Requirement
     evidence: tuple[str, ...] = ()
+    preview: str = ""
     note: str = ""
 
 
@@ -144,6 +145,7 @@ def write_record(
         duplicate=question.record.duplicate,
         tools=tools,
         evidence=question.evidence,
+        preview=question.preview,
         note=question.note,
     )
     return ApprovalRecord(

@@ -40,12 +40,14 @@ DECLARED = frozenset(
         "docker",
         "limits",
         "msgspec",
+        "psycopg",
         "pydantic",
         "pydantic_core",
         "rfc8785",
         "rich",
         "tenacity",
         "typer",
+        "wordllama",
         "yaml",
     }
 )
