@@ -48,6 +48,8 @@ class ApprovalRequest:
         preview: what the tool itself says the call would do, empty when it says nothing.
         note: why the call is asked about again.
         tools: what a grant for the whole script would be for.
+        shown: the arguments as the tool receives them: a whole float is ``30.0`` there, ``30`` in
+            ``arguments``; empty when they are the same.
     """
 
     run_id: str
@@ -74,6 +76,12 @@ class ApprovalRequest:
     preview: str = ""
     note: str = ""
     tools: tuple[str, ...] = ()
+    shown: bytes = b""
+
+    @property
+    def spelled(self) -> bytes:
+        """The arguments as they are shown to people."""
+        return self.shown or self.arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,7 @@ class Card:
         note: why the same call is asked about again.
         voices: decisions so far; those on other arguments are dropped by an edit.
         response: JSON that a person answered in the tool's place.
+        floats: where whole numbers stand that the tool receives as floats; see `bascule.bridge.spelling`.
     """
 
     tool: str
@@ -110,6 +111,7 @@ class Card:
     voices: tuple[Voice, ...] = ()
     response: str | None = None
     grant: GrantRule | None = None
+    floats: tuple[tuple[str | int, ...], ...] = ()
 
     @property
     def last(self) -> Voice | None:

@@ -24,7 +24,7 @@ def describe_request(request: ApprovalRequest) -> str:
         ("call", f"{request.seq} of {request.run_id}"),
         ("tool", f"{show(request.tool)} ({request.effects})"),
         ("about", show(request.description.partition("\n")[0], max_chars=200)),
-        ("arguments", show_json(request.arguments, max_chars=ARGUMENT_CHARS)),
+        ("arguments", show_json(request.spelled, max_chars=ARGUMENT_CHARS)),
         ("script", f"line {request.line}: {show(request.source, max_chars=200)}"),
         ("asked by", show(", ".join(request.why))),
     ]

@@ -16,6 +16,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import msgspec
@@ -40,6 +41,9 @@ _LONGEST_NAP_S: Final = 3600.0
 _log = logging.getLogger("bascule.bridge")
 
 
+@lru_cache(
+    maxsize=256
+)  # asked for when a call is dispatched, and again right after it, when its tool is called
 def idempotency_key(*, run_id: str, seq: int, tool: str, args_sha256: str) -> str:
     """Return the key of a call: base32 of sha256 over run, number, tool and digest of the arguments."""
     digest = hashlib.sha256(f"{run_id}|{seq}|{tool}|{args_sha256}".encode()).digest()

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
@@ -108,8 +108,11 @@ class Executor:
     ) -> None:
         ready, self._sources = ([], []) if isinstance(tools, Registry) else split_sources(tools)
         self._registry = tools if isinstance(tools, Registry) else Registry(ready)
-        named = cast("Mapping[str, str]", secrets) if isinstance(secrets, Mapping) else {}
-        self._secrets = dict(named)
+        named: dict[str, str] = {}
+        if isinstance(secrets, Mapping):
+            named.update(cast("Mapping[str, str]", secrets))
+            secrets = named.values()
+        self._secrets = named
         self._policy = policy or Policy.default()
         if not self._sources:
             self._check(self._registry)
@@ -132,9 +135,7 @@ class Executor:
         self._approver_workers = Workers(size=APPROVER_THREADS)
         self._resources = Resources()
         self._throttle = Throttle()
-        self._redactor = Redactor(
-            named.values() if isinstance(secrets, Mapping) else secrets, secret_patterns
-        )
+        self._redactor = Redactor(secrets, secret_patterns)
         keep_log_clean()
         self._loop_thread: LoopThread | None = None
         self._closed = False
@@ -154,7 +155,15 @@ class Executor:
     ) -> None:
         await self.close()
 
-    async def run(self, script: str, *, seed: int | None = None, wait: bool = True) -> Result:
+    async def run(
+        self,
+        script: str,
+        *,
+        seed: int | None = None,
+        wait: bool = True,
+        only: Collection[str] | None = None,
+        labels: Collection[str] = (),
+    ) -> Result:
         """Run one script to its end.
 
         Args:
@@ -163,6 +172,9 @@ class Executor:
             wait: what to do when the run only waits for people or long timers and has given its sandbox back:
                 True waits on, without a sandbox, and resumes it; False returns a Result with status
                 ``suspended``, to be resumed by its ``run_id``, from any process on the same store.
+            only: names of the tools this script may call; None for all. The others do not exist for it.
+            labels: labels the run carries from its beginning, for the policy's ``run_labels``: what the
+                author of the script has read before, in earlier runs.
 
         Raises:
             SandboxError: there is no sandbox to be had; the message says what to do.
@@ -172,7 +184,8 @@ class Executor:
                 the store can be written, `resume` goes on.
         """
         backend = await self._open()
-        order = self._order(script, seed, backend)
+        stubs = self._stubs if only is None else tuple(each for each in self._stubs if each.name in only)
+        order = replace(self._order(script, seed, backend), stubs=stubs, labels=frozenset(labels))
         return await self._see_through(await run_script(order, self._surroundings(backend)), wait=wait)
 
     async def rehearse(self, script: str, *, seed: int | None = None) -> Rehearsal:
@@ -337,10 +350,24 @@ class Executor:
         except ArgumentsInvalid as error:
             raise DecisionRefused("edit_not_allowed", error.message) from error
 
+    def redact(self, text: str) -> str:
+        """Return text without the registered secrets."""
+        return self._redactor.text(text)
+
     @property
     def registry(self) -> Registry:
         """Everything a script may call; the tools of sources from the opening on."""
         return self._registry
+
+    @property
+    def store(self) -> Store:
+        """Where the runs of this executor are kept."""
+        return self._store
+
+    @property
+    def user(self) -> User | None:
+        """On whose behalf its runs are made."""
+        return self._user
 
     def _thread(self) -> LoopThread:
         if self._loop_thread is None:

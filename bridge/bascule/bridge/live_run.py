@@ -73,11 +73,12 @@ class LiveRun:
             journal=journal,
             store=around.store,
             asking=asking,
-            labels=guest.labels,
+            labels=guest.labels | order.labels,
         )
         shared = Crossing(
             run_id=order.run_id,
             registry=around.registry,
+            offered=frozenset(stub.name for stub in order.stubs),
             limits=around.limits,
             gate=gate,
             budget=self._budget,
@@ -174,7 +175,8 @@ class LiveRun:
         said = finish if finish is not None and judgement.status == finish.status else None
         conversation = self._conversation
         value = None if said is None else said.value
-        value_bytes = 0 if said is None else len(msgspec.json.encode(value))
+        valued = said is not None and said.value_source != "none"
+        value_bytes = len(msgspec.json.encode(value)) if valued else 0
         return Result(
             run_id=self._order.run_id,
             status=judgement.status,

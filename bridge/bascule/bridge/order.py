@@ -54,6 +54,7 @@ class RunOrder:
     Attributes:
         stubs, guest_limits: what the guest is told; a resumed one is told the same as before.
         session, ordinal: the session it belongs to, and its place in it.
+        labels: what the run is taken to have read already, before its first call.
     """
 
     run_id: str
@@ -68,6 +69,7 @@ class RunOrder:
     tenant: str | None = None
     session: str | None = None
     ordinal: int = 0
+    labels: frozenset[str] = frozenset()
 
     @property
     def script_sha256(self) -> str:
@@ -129,6 +131,7 @@ class RunOrder:
             image=self.image,
             session=self.session,
             ordinal=self.ordinal,
+            labels=sorted(self.labels),
         )
         journal.audit(
             "run.started", user=self.user, script_sha256=self.script_sha256, image=self.image, seed=self.seed
@@ -151,4 +154,5 @@ def order_of(run_id: str, history: History) -> RunOrder:
         guest_limits=history.started.limits,
         session=facts["session"],
         ordinal=facts["ordinal"],
+        labels=frozenset(facts.get("labels", ())),
     )

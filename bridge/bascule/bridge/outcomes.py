@@ -19,6 +19,7 @@ from bascule.bridge.failure import RunTerminated, denied, redact
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.requirement import Requirement
 from bascule.bridge.result import JsonValue
+from bascule.bridge.spelling import find_whole_floats
 from bascule.tools import AnyTool, Arguments, ArgumentsInvalid, ResultInvalid, ToolDefinitionError
 
 BY_PEOPLE: Final = ("the operator denied this call", "nobody decided about this call in time")
@@ -147,6 +148,7 @@ def write_record(
         evidence=question.evidence,
         preview=question.preview,
         note=question.note,
+        floats=find_whole_floats(question.arguments.values),
     )
     return ApprovalRecord(
         id=new_id(),

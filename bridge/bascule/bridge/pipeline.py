@@ -52,6 +52,7 @@ class Crossing:
 
     run_id: str
     registry: Registry
+    offered: frozenset[str]
     limits: Limits
     gate: Gate
     budget: Budget
@@ -84,7 +85,7 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
     turn: Turn | None = None
     held_bytes = 0
     try:
-        tool = find_tool(shared.registry, call)
+        tool = find_tool(shared.registry, shared.offered, call)
         record.effects = tool.effects
         if shared.redactor.holds_secret(call.args):
             raise secret_in_arguments()

@@ -6,6 +6,7 @@ from bascule.bridge.approval import ApprovalRequest
 from bascule.bridge.approval_card import read_card
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.decide import describe_demand
+from bascule.bridge.spelling import spell
 
 
 def describe_record(record: ApprovalRecord) -> ApprovalRequest:
@@ -44,4 +45,5 @@ def describe_record(record: ApprovalRecord) -> ApprovalRequest:
         preview=card.preview,
         note=card.note,
         tools=card.tools,
+        shown=spell(card.arguments.encode(), card.floats),
     )

@@ -152,6 +152,10 @@ class Store(Protocol):
         """Return rows: of a session in their order, otherwise the newest first."""
         ...
 
+    def script(self, run_id: str) -> str | None:
+        """Return the script of a run, or None when it is unknown or was dropped by retention."""
+        ...
+
     def resumable(self) -> list[str]:
         """Return unfinished runs that nobody works on: suspended, or left behind by a dead worker."""
         ...

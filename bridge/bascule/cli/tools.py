@@ -84,7 +84,7 @@ def show_stats(
 
     from bascule.bridge.display import show
     from bascule.bridge.tool_stats import collect_stats
-    from bascule.cli.runs import open_store
+    from bascule.cli.store_option import open_store
     from bascule.tools import load_tools
 
     names = [tool.name for tool in load_tools(*tools)] if tools else []

@@ -46,6 +46,7 @@ DECLARED = frozenset(
         "rfc8785",
         "rich",
         "tenacity",
+        "toktok",
         "typer",
         "wordllama",
         "yaml",
