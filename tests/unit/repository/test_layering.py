@@ -44,6 +44,7 @@ DECLARED = frozenset(
         "mcp",
         "mcp_types",
         "msgspec",
+        "psycopg",
         "pydantic",
         "pydantic_core",
         "rfc8785",
@@ -51,6 +52,7 @@ DECLARED = frozenset(
         "tenacity",
         "toktok",
         "typer",
+        "wordllama",
         "yaml",
     }
 )

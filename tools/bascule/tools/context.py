@@ -5,7 +5,7 @@ A parameter annotated with `ToolContext` gets it; scripts and models never see t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,8 @@ class ToolContext:
             services that take one. Empty when the tool is called by plain Python.
         run_id, seq: the call.
         attempt: 1, or more when an earlier attempt failed or its host died.
+        user, tenant: for whom the run is made, as the host vouches for it; None when that is not known.
+        secrets: values of the secrets that the tool declares, by name; never shown, not even by ``repr``.
         progress: tells whoever watches the run how far the call is.
     """
 
@@ -41,6 +43,9 @@ class ToolContext:
     run_id: str = ""
     seq: int = 0
     attempt: int = 1
+    user: str | None = None
+    tenant: str | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     progress: Progress = _tell_nobody
 
 
