@@ -61,7 +61,7 @@ class SecretBook:
             )
         if any(ord(character) < 32 or ord(character) == 127 for character in value):
             raise ToolLoadError("secret_invalid", f"{where}: the secret {name} holds control characters")
-        self._keep(value)
+        self.keep(value)
         return value
 
     def expand(self, text: str, *, where: str) -> str:
@@ -75,8 +75,9 @@ class SecretBook:
     def note_literal(self, key: str, value: str) -> None:
         """Keep a value that stands in the file itself where its key says that it is a credential."""
         if _SECRET_KEY.search(key):
-            self._keep(_SCHEME.sub("", value, count=1))
+            self.keep(_SCHEME.sub("", value, count=1))
 
-    def _keep(self, value: str) -> None:
+    def keep(self, value: str) -> None:
+        """Keep a value out of everything, unless it is too short or a path."""
         if len(value) >= MIN_SECRET_CHARS and not value.startswith(("/", "./", "~/")):  # paths are no secrets
             self._given.add(value)
