@@ -325,6 +325,8 @@ class Executor:
         self._policy = policy
 
     def _check_edit(self, card: Card, arguments: Mapping[str, JsonValue]) -> bytes:
+        if self._redactor.holds_secret(dict(arguments)):
+            raise DecisionRefused("edit_not_allowed", "the arguments hold a secret of the host")
         tool = self._registry.get(card.tool)
         if tool is None or tool.digest != card.tool_digest:
             raise DecisionRefused("edit_not_allowed", f"the tool {card.tool} is not what was asked about")
