@@ -175,23 +175,25 @@ class _Fields:
         return value
 
     def _argument(self, first: int | str) -> object:
-        if first != "" and type(first) is not int:
-            return self._kwargs[first]  # type: ignore[index]
+        if isinstance(first, str) and first:
+            return self._kwargs[first]
         if self._args is None:
             raise ValueError("Format string contains positional fields")
-        if first == "":
-            if self._next is None:
-                raise ValueError("cannot switch from manual field specification to automatic field numbering")
-            first = self._next
-            self._next += 1
-        elif self._next:
-            raise ValueError("cannot switch from automatic field numbering to manual field specification")
-        else:
+        number = self._number(first)
+        if number >= len(self._args):
+            raise IndexError(f"Replacement index {number} out of range for positional args tuple")
+        return self._args[number]
+
+    def _number(self, first: int | str) -> int:
+        if isinstance(first, int):
+            if self._next:
+                raise ValueError("cannot switch from automatic field numbering to manual field specification")
             self._next = None
-        try:
-            return self._args[first]
-        except IndexError:
-            raise IndexError(f"Replacement index {first} out of range for positional args tuple") from None
+            return first
+        if self._next is None:
+            raise ValueError("cannot switch from manual field specification to automatic field numbering")
+        self._next += 1
+        return self._next - 1
 
     @staticmethod
     def _converted(value: object, conversion: str | None) -> object:

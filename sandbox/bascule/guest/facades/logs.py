@@ -70,7 +70,7 @@ class LogTree:
         moment = environment.clock.utc()
         error = options.get("exc_info")
         if error and not isinstance(error, BaseException):
-            error = error[1] if isinstance(error, tuple) else sys.exception()
+            error = cast("tuple[object, ...]", error)[1] if isinstance(error, tuple) else sys.exception()
         values: dict[str, object] = {
             "args": args,
             "created": environment.clock.now,
@@ -108,10 +108,10 @@ class LogTree:
         if not args:
             return text
         # As in logging, one dict fills %(name)s fields.
-        is_fields = (
-            len(args) == 1 and isinstance(args[0], dict) and bool(cast("dict[object, object]", args[0]))
-        )
-        return str(percent(text, args[0] if is_fields else args))
+        values: object = args
+        if len(args) == 1 and isinstance(args[0], dict) and args[0]:
+            values = cast(object, args[0])
+        return str(percent(text, values))
 
 
 class Logger:
