@@ -38,14 +38,19 @@ DECLARED = frozenset(
     {
         "RestrictedPython",
         "docker",
+        "jinja2",
         "limits",
+        "markupsafe",
         "msgspec",
         "pydantic",
         "pydantic_core",
         "rfc8785",
         "rich",
+        "sse_starlette",
+        "starlette",
         "tenacity",
         "typer",
+        "uvicorn",
         "yaml",
     }
 )
