@@ -16,17 +16,20 @@ GUEST := .ci/with-engine .ci/with-image
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# One process for each core, at most four; the tests of one file stay together, because they share fixtures.
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+
 demo: venv ## Run a model-style script on real input, in a real container
 	@$(GUEST) examples/demo
 
 test: venv ## Run every test (sets up engine and image first)
-	@$(GUEST) $(BIN)/pytest tests
+	@$(GUEST) $(BIN)/pytest $(PARALLEL) tests
 
 check: venv ## Check format, lint, types, and run the unit tests; no engine needed
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(MAKE) --no-print-directory -j2 --output-sync=target types-mypy types-pyright
-	@$(BIN)/pytest -q -m "not engine" tests/unit
+	@$(BIN)/pytest -q $(PARALLEL) -m "not engine" tests/unit
 
 types-mypy:
 	@$(BIN)/mypy sandbox bridge tools tests
@@ -48,11 +51,12 @@ coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is
 	@$(BIN)/coverage report --omit "*/bascule/guest/*,*/bascule/wire/*"
 	@$(BIN)/coverage report --include "*/bascule/guest/*,*/bascule/wire/*" --fail-under 100
 
-conformance: venv ## Run model-written scripts through the container and print what differs
-	@$(GUEST) $(BIN)/pytest tests/conformance
+conformance: venv ## Run model-written scripts, and all tasks of two public benchmarks, through the container
+	@BASCULE_ALL_TASKS=1 $(GUEST) $(BIN)/pytest tests/conformance
 
-bench: venv ## Measure floors, peers and Bascule in turn; tables and verdicts, JSON under artifacts/
+bench: venv ## Measure floors, peers and Bascule in turn, then tokens; tables, verdicts, JSON under artifacts/
 	@$(GUEST) $(BIN)/python -m tests.bench
+	@$(GUEST) $(BIN)/python -m tests.bench.tokens
 
 bench-faults: venv ## Kill hosts at 20,000 points (DEATHS=n), then guests, hosts and an engine under 1,000 runs (root)
 	@$(BIN)/python -m tests.faults.random_runs $(or $(DEATHS),20000)

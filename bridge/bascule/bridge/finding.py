@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Set
 
 from bascule.bridge.failure import CallFailed
 from bascule.tools import AnyTool, Arguments, ArgumentsInvalid, Registry, ToolDefinitionError
@@ -11,16 +12,19 @@ from bascule.wire import Call, ToolFailure
 _log = logging.getLogger("bascule.bridge")
 
 
-def find_tool(registry: Registry, call: Call) -> AnyTool:
+def find_tool(registry: Registry, offered: Set[str], call: Call) -> AnyTool:
     """Return the tool of exactly this name.
+
+    Args:
+        offered: names of the tools this run may call; the others do not exist for it.
 
     Raises:
         CallFailed: ``unknown_tool``, with the nearest names.
     """
     tool = registry.get(call.tool)
-    if tool is not None:
+    if tool is not None and call.tool in offered:
         return tool
-    nearest = registry.nearest(call.tool)
+    nearest = [name for name in registry.nearest(call.tool) if name in offered]
     suggestion = (
         f"did you mean {' or '.join(nearest)}?" if nearest else "call one of the tools you were given"
     )

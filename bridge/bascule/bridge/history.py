@@ -27,6 +27,11 @@ class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
     limits: GuestLimits
 
 
+def read_script(payload: bytes | None) -> str | None:
+    """Return the script in the payload of RUN_STARTED; None when retention dropped that."""
+    return None if payload is None else msgspec.json.decode(payload, type=StartedRun).script
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One recorded command: ``what`` a replay must repeat, and the same ``shown`` for people."""

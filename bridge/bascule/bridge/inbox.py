@@ -23,6 +23,7 @@ class Inbox:
         self._frames: deque[bytes] = deque()
         self._ended: BasculeError | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
         self._room = asyncio.Event()
         self._reader = asyncio.create_task(self._read())
         self.stop: BaseException | None = None
@@ -58,21 +59,37 @@ class Inbox:
         return None
 
     async def wait(self, timeout_s: float | None) -> None:
-        """Wait until something came, was woken, or ``timeout_s`` passed."""
+        """Wait until something came, was woken, or ``timeout_s`` passed; may return early for nothing."""
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
-        timer = None if timeout_s is None else loop.call_later(timeout_s, self.wake)
+        if timeout_s is not None:
+            self._set_alarm(loop, loop.time() + timeout_s)
         try:
             await self._waiter
         finally:
             self._waiter = None
-            if timer is not None:
-                timer.cancel()
 
     async def close(self) -> None:
         """Stop reading."""
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._reader.cancel()
         await asyncio.wait({self._reader})
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
+        """Have the waiting task woken at ``at``; an alarm that rings before stays, and is set anew then.
+
+        Deadlines of a run move later with every call: a timer for each would cost more than it tells.
+        """
+        if self._alarm is not None:
+            if self._alarm.when() <= at:
+                return
+            self._alarm.cancel()
+        self._alarm = loop.call_at(at, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self.wake()
 
     async def _read(self) -> None:
         try:

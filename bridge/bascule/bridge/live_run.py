@@ -48,7 +48,7 @@ class LiveRun:
         self._budget = Budget(around.limits)
         self._clock = RunClock(around.limits, changed=self._wake)
         parking = Parking(self._wake)
-        user = None if order.user is None else User(name=order.user, groups=order.groups)
+        user = None if order.user is None else User(name=order.user, groups=order.groups, tenant=order.tenant)
         asking = Asking(
             run_id=order.run_id,
             script=order.script,
@@ -73,11 +73,12 @@ class LiveRun:
             journal=journal,
             store=around.store,
             asking=asking,
-            labels=guest.labels,
+            labels=guest.labels | order.labels,
         )
         shared = Crossing(
             run_id=order.run_id,
             registry=around.registry,
+            offered=frozenset(stub.name for stub in order.stubs),
             limits=around.limits,
             gate=gate,
             budget=self._budget,
@@ -98,6 +99,7 @@ class LiveRun:
             store=around.store,
             redactor=around.redactor,
             throttle=around.throttle,
+            secrets=around.secrets,
             rehearsal=around.rehearsal,
         )
         replay = None if history is None else Replay(history)
@@ -173,7 +175,8 @@ class LiveRun:
         said = finish if finish is not None and judgement.status == finish.status else None
         conversation = self._conversation
         value = None if said is None else said.value
-        value_bytes = 0 if said is None else len(msgspec.json.encode(value))
+        valued = said is not None and said.value_source != "none"
+        value_bytes = len(msgspec.json.encode(value)) if valued else 0
         return Result(
             run_id=self._order.run_id,
             status=judgement.status,

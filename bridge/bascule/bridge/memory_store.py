@@ -1,12 +1,12 @@
 """The store of an executor that was given none: everything in memory, nothing outlives the process.
 
-The newest finished runs are kept, without the values of their calls; unfinished ones are kept whole, so that
-a suspended run can be resumed within the process.
+The newest finished runs are kept with script and result, without the values of their calls; unfinished ones
+are kept whole, so that a suspended run can be resumed within the process.
 """
 
 from __future__ import annotations
 
-import hmac
+import hashlib
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +19,10 @@ from bascule.bridge.approvals_table import (
 )
 from bascule.bridge.audit_chain import AuditChain
 from bascule.bridge.errors import LeaseLost, RunBusy, RunNotFound
-from bascule.bridge.journal import Fact, Journal, JournalEntry
+from bascule.bridge.history import read_script
+from bascule.bridge.journal import EventKind, Fact, Journal, JournalEntry
 from bascule.bridge.memory_approvals import MemoryApprovals
+from bascule.bridge.memory_artifacts import MemoryArtifacts
 from bascule.bridge.memory_journal import MemoryJournal
 from bascule.bridge.noted import Batch, NotedAudit, NotedEvent
 from bascule.bridge.store import Answer, AuditEntry, RunRecord, RunStatus
@@ -56,6 +58,7 @@ class MemoryStore:
         self._waiters = Waiters()
         self._key = secrets.token_bytes(32)
         self.approvals = MemoryApprovals(self)
+        self.artifacts = MemoryArtifacts()
 
     def open_journal(self, record: RunRecord) -> MemoryJournal:
         """See `Store.open_journal`."""
@@ -142,6 +145,11 @@ class MemoryStore:
             return sorted((row for row in rows if row.session == session), key=lambda row: row.ordinal)
         return rows[::-1][:limit]
 
+    def script(self, run_id: str) -> str | None:
+        """See `Store.script`."""
+        events = self._events.get(run_id)
+        return read_script(events[0].payload) if events else None
+
     def resumable(self) -> list[str]:
         """See `Store.resumable`."""
         return [row.run_id for row in self._rows.values() if row.status == "suspended"]
@@ -183,7 +191,7 @@ class MemoryStore:
 
     def keyed_hash(self, data: bytes) -> str:
         """See `Store.keyed_hash`; the key ends with the process."""
-        return hmac.digest(self._key, data, "sha256").hex()
+        return hashlib.blake2b(data, digest_size=32, key=self._key).hexdigest()
 
     def import_run(self, record: RunRecord, entries: Iterable[JournalEntry]) -> None:
         """See `Store.import_run`."""
@@ -193,7 +201,7 @@ class MemoryStore:
         ]
 
     def prune(self, *, before: float) -> int:
-        """See `Store.prune`: values of finished runs are never kept here."""
+        """See `Store.prune`: of finished runs little more than the result is kept here, and not long."""
         return 0
 
     async def changed(self, timeout_s: float) -> None:
@@ -231,7 +239,8 @@ class MemoryStore:
             return
         if not self._keep_values and left.session is None:
             for event in self._events[left.run_id]:
-                event.payload = None
+                if event.kind not in (EventKind.RUN_STARTED, EventKind.FINISHED):
+                    event.payload = None
         self._finished[left.run_id] = None
         while len(self._finished) > self._kept_runs:
             oldest = next(iter(self._finished))

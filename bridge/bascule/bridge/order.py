@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
@@ -43,6 +43,7 @@ class Surroundings:
     resources: Resources
     redactor: Redactor
     throttle: Throttle
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     rehearsal: WantedEffects | None = None
 
 
@@ -53,6 +54,7 @@ class RunOrder:
     Attributes:
         stubs, guest_limits: what the guest is told; a resumed one is told the same as before.
         session, ordinal: the session it belongs to, and its place in it.
+        labels: what the run is taken to have read already, before its first call.
     """
 
     run_id: str
@@ -64,8 +66,10 @@ class RunOrder:
     stubs: tuple[ToolStub, ...]
     guest_limits: GuestLimits
     groups: frozenset[str] = frozenset()
+    tenant: str | None = None
     session: str | None = None
     ordinal: int = 0
+    labels: frozenset[str] = frozenset()
 
     @property
     def script_sha256(self) -> str:
@@ -123,9 +127,11 @@ class RunOrder:
             now=self.now,
             user=self.user,
             groups=sorted(self.groups),
+            tenant=self.tenant,
             image=self.image,
             session=self.session,
             ordinal=self.ordinal,
+            labels=sorted(self.labels),
         )
         journal.audit(
             "run.started", user=self.user, script_sha256=self.script_sha256, image=self.image, seed=self.seed
@@ -142,9 +148,11 @@ def order_of(run_id: str, history: History) -> RunOrder:
         now=facts["now"],
         user=facts["user"],
         groups=frozenset(facts["groups"]),
+        tenant=facts.get("tenant"),  # newer than the first journals
         image=facts["image"],
         stubs=history.started.tools,
         guest_limits=history.started.limits,
         session=facts["session"],
         ordinal=facts["ordinal"],
+        labels=frozenset(facts.get("labels", ())),
     )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from bascule.bridge.clock import RunClock
+from bascule.bridge.first_step import begin
 from bascule.bridge.inbox import Inbox
 from bascule.bridge.journal import EventKind
 from bascule.bridge.outstanding import Outstanding
@@ -129,9 +130,12 @@ class Conversation:
 
     async def _send(self, frame: Start | Done) -> None:
         """Send one frame; a guest that does not read it runs out of time like one that does not answer."""
+        rest = begin(self._sandbox.send(encode_frame(frame, max_bytes=MAX_HOST_FRAME_BYTES)))
+        if rest is None:
+            return
         try:
             async with asyncio.timeout(self._clock.remaining_s()):
-                await self._sandbox.send(encode_frame(frame, max_bytes=MAX_HOST_FRAME_BYTES))
+                await rest
         except TimeoutError:
             raise self._out_of_time(self._clock.expired() or "wall_limit") from None
 

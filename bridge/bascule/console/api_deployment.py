@@ -202,7 +202,7 @@ def tools_reply(console: Console) -> ToolsReply:
             digest=tool.digest,
             parameters=dict(tool.parameters),
             returns=None if tool.returns is None else dict(tool.returns),
-            stub=render_stubs([tool], level="full"),
+            stub=render_stubs([tool], detail="full"),
             stats=stats[tool.name],
         )
         for tool in registry

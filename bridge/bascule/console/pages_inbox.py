@@ -15,6 +15,7 @@ from bascule.bridge.approval_card import ApprovalState, Card, Grade, read_card
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.decide import describe_demand
 from bascule.bridge.edits import find_changes
+from bascule.bridge.requests import describe_record
 from bascule.bridge.result import JsonValue
 from bascule.console.api_approvals import decide_one, find_approval
 from bascule.console.approval_views import may_decide, select
@@ -125,6 +126,7 @@ async def _show_card(
         problem=problem,
         record=record,
         card=card,
+        request=describe_record(record),
         row=row,
         demands=[describe_demand(demand) for demand in card.requirement.demands],
         changes=_changes(card),
@@ -263,7 +265,10 @@ async def _show_batch(visit: Visit, results: dict[str, str], *, status: int = 20
         status=status,
         name=name,
         run_id=visit.path("run"),
-        items=[(record, card, may_decide(card, visit.principal)) for record, card in items],
+        items=[
+            (record, card, describe_record(record), may_decide(card, visit.principal))
+            for record, card in items
+        ],
         open_count=sum(record.state == ApprovalState.PENDING for record in records),
         results=results,
     )

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from bascule.bridge.errors import LimitsError
 from bascule.bridge.settings import MIB, SETTINGS
@@ -125,7 +125,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 def _from_file(row: ServeSetting, value: Any) -> Any:
     if row.kind == "texts":
-        listed = cast("list[Any]", value) if isinstance(value, list) else [value]
+        listed: list[Any] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
         if not all(isinstance(each, str) for each in listed):
             raise LimitsError(f"{row.name} must be a list of texts")
         return tuple(listed)

@@ -42,6 +42,7 @@ DECLARED = frozenset(
         "limits",
         "markupsafe",
         "msgspec",
+        "psycopg",
         "pydantic",
         "pydantic_core",
         "rfc8785",
@@ -49,8 +50,10 @@ DECLARED = frozenset(
         "sse_starlette",
         "starlette",
         "tenacity",
+        "toktok",
         "typer",
         "uvicorn",
+        "wordllama",
         "yaml",
     }
 )

@@ -35,6 +35,7 @@ from bascule.tools.sets import sort_sets
 from bascule.tools.type_text import literal_text, plain_names, type_text
 
 _MIDNIGHT = ("T00:00:00", " 00:00:00", "T00:00", "T00:00:00Z", "T00:00:00+00:00")
+_ATOMS = (str, int, bool, type(None))
 _ISO_DATE_CHARS = len("2025-06-30")
 
 
@@ -110,23 +111,37 @@ def validate_arguments(
     given = _check_shape(tool, parameters, args)
     problems = _check_names(parameters, given)
     plain: dict[str, JsonValue] = {}
+    same: dict[str, Any] = {}
     for parameter in parameters.values():
         if parameter.name in given:
             value, found = _read_argument(parameter, given[parameter.name], defs)
             problems += found
             if not found:
-                plain[parameter.name] = _write_argument(tool, parameter, value)
+                written = plain[parameter.name] = _write_argument(tool, parameter, value)
+                if _is_same(given[parameter.name], written):
+                    same[parameter.name] = value
         elif not parameter.required:
             plain[parameter.name] = parameter.default
     if problems:
         raise _refuse(tool, parameters, problems)
-    return freeze_arguments(tool, parameters, plain)
+    return _freeze_arguments(tool, parameters, plain, same)
 
 
-def freeze_arguments(
-    tool: str, parameters: Mapping[str, Parameter], plain: dict[str, JsonValue]
+def _is_same(given: JsonValue, written: JsonValue) -> bool:
+    """Tell whether reading what was written repeats the reading just done: an atom that stayed as it was.
+
+    Not floats: canonical bytes may spell one as an integer.
+    """
+    return type(written) in _ATOMS and type(given) is type(written) and given == written
+
+
+def _freeze_arguments(
+    tool: str, parameters: Mapping[str, Parameter], plain: dict[str, JsonValue], same: Mapping[str, Any]
 ) -> Arguments:
     """Make arguments of values that are valid and complete, and prove that the bytes mean these values.
+
+    Args:
+        same: values whose plain form was read just now; that they read back is proven.
 
     Raises:
         ToolDefinitionError: ``tool_arguments_unstable``, as above.
@@ -135,11 +150,18 @@ def freeze_arguments(
     plain = msgspec.json.decode(canonical)
     values: dict[str, Any] = {}
     for parameter in parameters.values():
+        if parameter.name in same:
+            values[parameter.name] = same[parameter.name]
+            continue
         try:
             value = parameter.read(plain[parameter.name])
         except Exception as error:  # validators are the tool's own code
             raise _unstable(tool, parameter) from error
-        if _write_argument(tool, parameter, value) != plain[parameter.name]:
+        written = _write_argument(tool, parameter, value)
+        # A float beyond 2**53 is written with digits of which it only is the nearest: compare the spelling.
+        if written != plain[parameter.name] and canonical_json(written) != canonical_json(
+            plain[parameter.name]
+        ):
             raise _unstable(tool, parameter)
         values[parameter.name] = value
     return Arguments(canonical=canonical, plain=plain, values=values)

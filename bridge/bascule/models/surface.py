@@ -1,0 +1,365 @@
+"""The tool surface: everything a model can do, as functions with a name, a description and a schema.
+
+Every call of the operator's tools, from a script or made directly, is a run of the executor: validated,
+allowed by policy, approved, journaled. Names and arguments come from a model and may be anything; what is
+wrong with them becomes the answer, never an exception. Only the host's own troubles are raised.
+
+What earlier runs of a surface have read counts for later ones: the labels of the tools it called go along, so
+a policy's ``run_labels`` hold over a whole conversation and not only within one script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal, cast
+
+import msgspec
+
+from bascule.bridge import Executor, Result
+from bascule.bridge.errors import ResumeError, RunBusy, RunNotFound
+from bascule.bridge.history import StartedRun
+from bascule.bridge.result import JsonValue
+from bascule.bridge.runs import read_result
+from bascule.bridge.store import RunRecord
+from bascule.bridge.waking import is_due
+from bascule.models.definitions import (
+    DESCRIBE_TOOL,
+    GET_RUN,
+    MAX_READ_CHARS,
+    MAX_SEARCH_RESULTS,
+    READ_CHARS,
+    READ_OUTPUT,
+    RESUME_RUN,
+    RUN_SCRIPT,
+    SEARCH_RESULTS,
+    SEARCH_TOOLS,
+    Caller,
+    SurfaceTool,
+    direct_tools,
+)
+from bascule.models.direct import is_direct, write_script
+from bascule.models.rendering import SurfaceResult, refuse, render_run, whole_text
+from bascule.models.tokens import CountTokens, estimate_tokens
+from bascule.tools import render_stubs
+
+MAX_RESULT_CHARS: Final = 16_000
+"""Characters of an answer to the model, some 4,000 tokens; the rest is read by its handle."""
+
+BUDGET_TOKENS: Final = 4_000
+"""Tokens for what the model is told of the tools."""
+
+MAX_CODE_CHARS: Final = 256 << 10
+"""Longer scripts are refused by the guest anyway."""
+
+_STARTED: Final = ("done", "failed", "running", "unknown")
+
+Direct = Literal["fit", "all", "none"] | Collection[str]
+
+
+class ToolSurface:
+    """The functions of one model conversation.
+
+    Args:
+        executor: runs the scripts; its registry is what can be called.
+        callers: who may call a tool, by name: ``direct`` (never from a script), ``script`` (never directly)
+            or ``both``, which is what the others are.
+        direct: which of the tools that may be called directly are offered as functions: by name; ``all``;
+            ``none``; or ``fit``, all of them when their definitions fit half of ``budget_tokens``. Tools that
+            only may be called directly are always offered.
+        budget_tokens: for all that the model is told of tools.
+        count_tokens: of a text, for its model; by default four characters are one token.
+        wait: True waits for people as long as it takes; False answers with a run that waits.
+        max_result_chars: longest answer.
+
+    Raises:
+        ValueError: ``callers`` or ``direct`` name a tool that does not exist.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        callers: Mapping[str, Caller] | None = None,
+        direct: Direct = "fit",
+        budget_tokens: int = BUDGET_TOKENS,
+        count_tokens: CountTokens = estimate_tokens,
+        wait: bool = False,
+        max_result_chars: int = MAX_RESULT_CHARS,
+    ) -> None:
+        self.executor = executor
+        self.budget_tokens = budget_tokens
+        self.count_tokens = count_tokens
+        self.wait = wait
+        self.max_result_chars = max_result_chars
+        self._callers: dict[str, Caller] = dict(callers or {})
+        _check_names(executor, self._callers)
+        self.direct = self._choose(direct)
+        self.scriptable = tuple(
+            each for each in executor.registry if self._callers.get(each.name, "both") != "direct"
+        )
+        own = [GET_RUN, RESUME_RUN, READ_OUTPUT]
+        if self.scriptable:
+            own = [RUN_SCRIPT, SEARCH_TOOLS, DESCRIBE_TOOL, *own]
+        self.tools: tuple[SurfaceTool, ...] = (*own, *self.direct)
+        self._labels: frozenset[str] = frozenset()
+        self._direct_by_name = {each.name: each for each in self.direct}
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Labels of all tools called so far; give them to a surface that goes on in another process."""
+        return self._labels
+
+    def add_labels(self, labels: Collection[str]) -> None:
+        """Count labels as read, for every later run."""
+        self._labels |= frozenset(labels)
+
+    async def call(self, name: str, arguments: object) -> SurfaceResult:
+        """Make one call for the model.
+
+        Args:
+            name: of one of `tools`. Untrusted.
+            arguments: decoded JSON by name. Untrusted.
+
+        Raises:
+            BasculeError: the host cannot run anything now (no engine, no store); see `Executor.run`.
+        """
+        if not isinstance(arguments, dict):
+            return refuse("the arguments must be a JSON object", code="invalid_arguments")
+        given = cast("dict[str, JsonValue]", arguments)
+        direct = self._direct_by_name.get(name)
+        if direct is not None and direct.tool is not None:
+            return await self._call_direct(direct.tool, given)
+        own = next((each for each in self.tools if each.name == name and each.tool is None), None)
+        if own is None:
+            return self._unknown(name)
+        try:
+            return await self._call_own(own, given)
+        except msgspec.ValidationError as error:
+            wanted = ", ".join(own.parameters["properties"])  # type: ignore[arg-type]
+            return refuse(f"{own.name}: {error}. Parameters: {wanted}"[:1000], code="invalid_arguments")
+
+    # ------------------------------------------------------------ the calls
+
+    async def _call_own(self, own: SurfaceTool, given: dict[str, JsonValue]) -> SurfaceResult:
+        if own is RUN_SCRIPT:
+            return await self._run_script(_read(given, _Code).code)
+        if own is SEARCH_TOOLS:
+            search = _read(given, _Search)
+            return self._search(search.query, search.limit)
+        if own is DESCRIBE_TOOL:
+            return self._describe(_read(given, _Named).name)
+        if own is READ_OUTPUT:
+            part = _read(given, _Part)
+            return self._read_output(part.handle, part.offset, part.limit)
+        if own is GET_RUN:
+            return self._get_run(_read(given, _Run).run_id)
+        return await self._resume_run(_read(given, _Run).run_id)
+
+    async def _run_script(self, code: str) -> SurfaceResult:
+        if len(code) > MAX_CODE_CHARS:
+            return refuse(
+                f"the script has {len(code)} characters, at most {MAX_CODE_CHARS} are accepted",
+                code="script_too_long",
+            )
+        if not _is_text(code):
+            return refuse("the script holds half of a surrogate pair", code="invalid_arguments")
+        only = (
+            None
+            if len(self.scriptable) == len(self.executor.registry)
+            else {each.name for each in self.scriptable}
+        )
+        result = await self.executor.run(code, wait=self.wait, only=only, labels=self._labels)
+        return self._answer(result, direct=False)
+
+    async def _call_direct(self, tool: str, arguments: dict[str, JsonValue]) -> SurfaceResult:
+        try:
+            script = write_script(tool, arguments)
+        except ValueError as error:
+            return refuse(f"{tool}: {error}"[:1000], code="invalid_arguments")
+        result = await self.executor.run(script, wait=self.wait, only={tool}, labels=self._labels)
+        return self._answer(result, direct=True)
+
+    def _answer(self, result: Result, *, direct: bool) -> SurfaceResult:
+        for receipt in result.calls:
+            tool = self.executor.registry.get(receipt.tool)
+            if tool is not None and receipt.state in _STARTED:
+                self._labels |= tool.labels
+        return render_run(result, max_chars=self.max_result_chars, direct=direct)
+
+    def _get_run(self, run_id: str) -> SurfaceResult:
+        row = self._find_run(run_id)
+        if row is None:
+            return _no_run(run_id)
+        result = read_result(self.executor.store, run_id)
+        if result is not None:
+            return self._answer(result, direct=self._was_direct(run_id))
+        if row.status == "finished":
+            return refuse(f"run {run_id} ended as {row.outcome}; no more of it is kept", code="run_pruned")
+        return self._standing(row)
+
+    async def _resume_run(self, run_id: str) -> SurfaceResult:
+        row = self._find_run(run_id)
+        if row is None:
+            return _no_run(run_id)
+        if row.status == "suspended" and not self.wait and not is_due(self.executor.store, row):
+            return self._standing(row)
+        try:
+            result = await self.executor.resume(run_id, wait=self.wait)
+        except (RunBusy, RunNotFound):  # it is finished, or somebody else carries it on
+            return self._get_run(run_id)
+        except ResumeError as error:
+            return refuse(
+                f"run {run_id} cannot go on: {error.for_script()}. An operator has to look at it.",
+                code=error.code,
+            )
+        return self._answer(result, direct=self._was_direct(run_id))
+
+    def _read_output(self, handle: str, offset: int, limit: int) -> SurfaceResult:
+        row = self._find_run(handle)
+        result = None if row is None else read_result(self.executor.store, handle)
+        if result is None:
+            return refuse(f"there is no output {handle[:80]!r} (any more)", code="output_not_found")
+        text = whole_text(result, direct=self._was_direct(handle))
+        part = text[offset : offset + min(limit, self.max_result_chars)]
+        end = offset + len(part)
+        rest = f"\n[{len(text) - end} more characters from offset {end}]" if end < len(text) else ""
+        if not part:
+            rest = f"[the output ends at {len(text)} characters]"
+        return SurfaceResult(
+            text=f"{part}{rest}",
+            data={"text": part, "offset": offset, "end": end, "total": len(text)},
+            run_id=handle,
+        )
+
+    def _search(self, query: str, limit: int) -> SurfaceResult:
+        words = [word for word in query[:400].lower().replace("_", " ").replace(".", " ").split() if word]
+        scored = sorted(
+            (
+                (-sum(word in f"{each.name} {each.description}".lower() for word in words), index)
+                for index, each in enumerate(self.scriptable)
+            ),
+        )
+        found = [self.scriptable[index] for score, index in scored if score < 0][:limit]
+        if not found:
+            return SurfaceResult(text="No tool matches. Try other words.", data={"tools": []})
+        return SurfaceResult(text=render_stubs(found), data={"tools": [each.name for each in found]})
+
+    def _describe(self, name: str) -> SurfaceResult:
+        tool = self.executor.registry.get(name)
+        if tool is None:
+            return self._unknown(name)
+        text = render_stubs([tool], detail="full")[: self.max_result_chars]
+        return SurfaceResult(text=text, data={"name": tool.name, "effects": tool.effects, "stub": text})
+
+    # ------------------------------------------------------------ what they need
+
+    def _standing(self, row: RunRecord) -> SurfaceResult:
+        if row.status == "running":
+            text = f"Run {row.run_id} is running."
+        elif is_due(self.executor.store, row):
+            text = f"Run {row.run_id} can go on: resume_run returns its result."
+        else:
+            text = (
+                f"Run {row.run_id} still waits: {row.reason or 'for people'}. Go on with something else, or"
+                " stop and tell the user that it waits."
+            )
+        status: JsonValue = row.status
+        return SurfaceResult(
+            text=text,
+            data={"run_id": row.run_id, "status": status, "reason": row.reason},
+            run_id=row.run_id,
+            status="suspended",
+        )
+
+    def _find_run(self, run_id: str) -> RunRecord | None:
+        """Return a run of the same user; those of others do not exist."""
+        row = self.executor.store.run(run_id[:200])
+        user = self.executor.user
+        return row if row is not None and row.user == (None if user is None else user.name) else None
+
+    def _was_direct(self, run_id: str) -> bool:
+        journal = self.executor.store.journal(run_id)
+        first = next(iter(() if journal is None else journal.entries), None)
+        if first is None or first.payload is None:
+            return False
+        return is_direct(msgspec.json.decode(first.payload, type=StartedRun).script)
+
+    def _unknown(self, name: str) -> SurfaceResult:
+        registry = self.executor.registry
+        asked = name[:100]
+        if asked in registry and RUN_SCRIPT in self.tools:
+            return refuse(f"{asked} is called from a script: use run_script", code="not_direct")
+        near = [each for each in registry.nearest(asked) if each in self._direct_by_name]
+        offered = [each.name for each in self.tools if each.tool is None]
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(offered)}"
+        return refuse(f"there is no tool named {asked!r}; {hint}", code="unknown_tool")
+
+    def _choose(self, direct: Direct) -> tuple[SurfaceTool, ...]:
+        able = direct_tools(self.executor.registry, self._callers)
+        if direct == "all":
+            return able
+        forced = {name for name, caller in self._callers.items() if caller == "direct"}
+        if direct == "none":
+            wanted: set[str] = set()
+        elif direct == "fit":
+            text = msgspec.json.encode([[each.name, each.description, each.parameters] for each in able])
+            fits = self.count_tokens(text.decode()) <= self.budget_tokens // 2
+            wanted = {each.tool or "" for each in able} if fits else set()
+        else:
+            wanted = {direct} if isinstance(direct, str) else set(direct)
+            _check_names(self.executor, wanted)
+        return tuple(each for each in able if each.tool in wanted | forced)
+
+
+class _Code(msgspec.Struct, forbid_unknown_fields=True):
+    code: str
+
+
+class _Search(msgspec.Struct, forbid_unknown_fields=True):
+    query: str
+    limit: int = SEARCH_RESULTS
+
+    def __post_init__(self) -> None:
+        self.limit = min(max(self.limit, 1), MAX_SEARCH_RESULTS)
+
+
+class _Named(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+
+
+class _Part(msgspec.Struct, forbid_unknown_fields=True):
+    handle: str
+    offset: int = 0
+    limit: int = READ_CHARS
+
+    def __post_init__(self) -> None:
+        self.offset = max(self.offset, 0)
+        self.limit = min(max(self.limit, 1), MAX_READ_CHARS)
+
+
+class _Run(msgspec.Struct, forbid_unknown_fields=True):
+    run_id: str
+
+
+def _read(given: dict[str, JsonValue], kind: type[Any]) -> Any:
+    """Return the arguments of one of the surface's own tools; null is the same as left out."""
+    present = {key[:100]: value for key, value in given.items() if value is not None}
+    return msgspec.convert(present, kind)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _no_run(run_id: str) -> SurfaceResult:
+    return refuse(f"there is no run {run_id[:80]!r}", code="run_not_found")
+
+
+def _check_names(executor: Executor, names: Collection[str]) -> None:
+    unknown = sorted(name for name in names if name not in executor.registry)
+    if unknown:
+        raise ValueError(f"there are no tools named {', '.join(unknown)}")
