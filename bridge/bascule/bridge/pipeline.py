@@ -7,7 +7,7 @@ It trusts the registry, the policy and the approver, which are the operator's. I
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -193,6 +193,8 @@ async def _call(tool: AnyTool, arguments: Arguments, record: CallRecord, shared:
     """Call the tool that was just dispatched; wait for its job if it hands over to one elsewhere."""
     shared.narrator.call("call.started", record)
     context = _context(tool, arguments, record, shared)
+    if shared.narrator.channel.watched:
+        context = replace(context, progress=shared.narrator.progress(record))
     value = await call_tool(
         tool,
         arguments,

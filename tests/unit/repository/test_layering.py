@@ -37,10 +37,14 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 DECLARED = frozenset(
     {
         "RestrictedPython",
+        "anyio",
         "docker",
+        "httpx2",
         "jinja2",
         "limits",
         "markupsafe",
+        "mcp",
+        "mcp_types",
         "msgspec",
         "psycopg",
         "pydantic",
@@ -57,7 +61,8 @@ DECLARED = frozenset(
         "yaml",
     }
 )
-"""Import names of the dependencies in pyproject.toml and of what they document as theirs (pydantic_core)."""
+"""Import names of the dependencies in pyproject.toml and of what they document as theirs (pydantic_core;
+anyio, httpx2 and mcp_types of mcp)."""
 
 ALSO_WITH_DOCKER = frozenset({"requests", "urllib3"})
 """The docker package raises their exceptions as part of its interface."""
