@@ -21,7 +21,7 @@ from bascule.bridge.approval import (
 from bascule.bridge.approval_card import ApprovalState, Card, moved, read_card
 from bascule.bridge.approvals_table import ApprovalConflict, ApprovalRecord
 from bascule.bridge.clock import RunClock
-from bascule.bridge.grants import Grant, read_grant, read_grants
+from bascule.bridge.grants import Grant, is_in_force, read_grant, read_grants
 from bascule.bridge.journal import EventKind, Fact, Journal
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.matching import User
@@ -99,7 +99,8 @@ class Asking:
         """Return a grant of this run that lets a call through and is not used up."""
         self._load()
         for grant in self._grants:
-            if grant.covers(tool, canonical, requirement) and self.uses_left(grant) > 0:
+            covers = grant.covers(tool, canonical, requirement) and self.uses_left(grant) > 0
+            if covers and is_in_force(self.store.approvals, grant):
                 return grant
         return None
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from bascule.bridge.receipt import CallState
 from bascule.bridge.transient import REFUSED_STATUSES, find_status, is_transient
-from bascule.tools import AnyTool
+from bascule.tools import AnyTool, OutcomeUnknown
 from bascule.wire import ScriptError, ToolFailure
 
 MAX_MESSAGE_CHARS: Final = 1000
@@ -132,6 +132,8 @@ def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int
         message = f"{tool.name} cannot reach its service now: the operator has to look at its credentials"
         suggestion = "do not repeat this call; go on without it or stop"
         return CallFailed(ToolFailure(kind="unavailable", message=message, suggestion=suggestion), "failed")
+    if isinstance(error, OutcomeUnknown) and once:
+        return CallFailed(unknown_outcome(tool, _message(error), exception=None), "unknown")
     if isinstance(error, TimeoutError) and once:
         return CallFailed(unknown_outcome(tool, "it timed out", exception=name), "unknown")
     kind = "failed"
