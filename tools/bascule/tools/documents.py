@@ -18,9 +18,7 @@ _SERVERS = re.compile(r'"(?:mcpServers|servers)"\s*:\s*\{')
 _OPENAPI = re.compile(r'["\']?(?:openapi|swagger)["\']?\s*:')
 
 
-def read_described_source(
-    spec: str, path: Path, *, secrets: Mapping[str, str] | None = None
-) -> ToolSource:
+def read_described_source(spec: str, path: Path, *, secrets: Mapping[str, str] | None = None) -> ToolSource:
     """Return the source that a file describes, not yet open.
 
     Args:
