@@ -6,10 +6,12 @@ Decides which values are secrets. They go to the service and to whoever keeps th
 
 from __future__ import annotations
 
+import base64
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
+from urllib.parse import quote, quote_plus
 
 from bascule.tools.errors import ToolLoadError
 
@@ -19,6 +21,15 @@ _SECRET_KEY = re.compile(r"(?i)key|token|secret|passw|credential|auth|cookie|ses
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey)\s+")
 MIN_SECRET_CHARS: Final = 6
 """Shorter values cannot be told apart in text, and are not kept out of it."""
+
+
+def spell_secrets(secrets: Iterable[str]) -> list[str]:
+    """Return every spelling of some secrets that services may repeat: plain, in an address, in base64."""
+    found: set[str] = set()
+    for secret in secrets:
+        encoded = base64.b64encode(secret.encode()).decode()
+        found |= {secret, quote(secret, safe=""), quote_plus(secret), encoded, encoded.rstrip("=")}
+    return sorted(found, key=len, reverse=True)
 
 
 class SecretBook:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 from urllib.parse import quote_plus
@@ -37,7 +38,7 @@ class Body:
     needed: frozenset[str]
 
 
-def read_body(document: Document, node: object, merge: Any) -> Body | None:
+def read_body(document: Document, node: object, merge: Callable[[object], JsonSchema]) -> Body | None:
     """Return the body an operation takes, None for none that we can write.
 
     Args:
@@ -49,14 +50,14 @@ def read_body(document: Document, node: object, merge: Any) -> Body | None:
         return None
     best: tuple[Kind, str, JsonSchema] | None = None
     for media_type, media in content.items():
-        kind = _kind_of(media_type) if isinstance(media_type, str) else None
+        kind = _kind_of(media_type)
         if kind is not None and (best is None or _ORDER[kind] < _ORDER[best[0]]):
             best = (kind, media_type, document.find(media))
     if best is None:
         return None
     kind, media_type, media = best
     schema = media.get("schema", {})
-    root: JsonSchema = merge(schema)
+    root = merge(schema)
     properties = root.get("properties")
     needed = root.get("required")
     spreads = (

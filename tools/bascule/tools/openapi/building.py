@@ -325,7 +325,7 @@ def _returns(document: Document, found: Found) -> JsonSchema | None:
     responses = found.plain.get("responses")
     if not is_object(responses):
         return None
-    codes = sorted(code for code in responses if isinstance(code, str) and code.startswith("2"))
+    codes = sorted(code for code in responses if code.startswith("2"))
     for code in codes or ["default"]:
         content = document.find(responses.get(code)).get("content")
         for media_type, media in content.items() if is_object(content) else ():

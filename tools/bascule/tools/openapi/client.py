@@ -26,6 +26,7 @@ from bascule.tools.imported.bounded_http import (
 )
 from bascule.tools.imported.failures import ServiceUnreachable, lost_call
 from bascule.tools.imported.globs import matches_any
+from bascule.tools.imported.secrets import spell_secrets
 from bascule.tools.imported.words import clean_text
 from bascule.tools.tool import Effects
 
@@ -93,7 +94,7 @@ class ServiceClient:
         self._private = tuple(private_hosts)
         self._hosts = frozenset(urlsplit(server).hostname or "" for server in servers)
         self._max_bytes = max_bytes
-        self._secrets = secrets
+        self._secrets = spell_secrets(secrets)
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._filter = _SecretFilter(self.scrub)
 
@@ -117,7 +118,7 @@ class ServiceClient:
         logging.getLogger("httpx2").removeFilter(self._filter)
 
     def scrub(self, text: str) -> str:
-        """Return a text without the secrets of this service."""
+        """Return a text without the secrets of this service, as they are and as requests spell them."""
         for secret in self._secrets:
             text = text.replace(secret, "[redacted]")
         return text

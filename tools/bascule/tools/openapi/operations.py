@@ -78,7 +78,7 @@ def _walk(document: Document) -> Iterator[tuple[str, str, JsonSchema, JsonSchema
         item = document.find(node)
         for method in METHODS:
             plain = item.get(method)
-            if is_object(plain) and isinstance(path, str) and path.startswith("/"):
+            if is_object(plain) and path.startswith("/"):
                 yield method, path, plain, item
 
 
@@ -166,6 +166,6 @@ def _has_link(plain: JsonSchema) -> bool:
     responses = plain.get("responses")
     for response in list(responses.values())[:20] if is_object(responses) else ():
         headers = response.get("headers") if is_object(response) else None
-        if is_object(headers) and any(isinstance(name, str) and name.lower() == "link" for name in headers):
+        if is_object(headers) and any(name.lower() == "link" for name in headers):
             return True
     return False
