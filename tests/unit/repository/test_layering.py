@@ -37,9 +37,12 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 DECLARED = frozenset(
     {
         "RestrictedPython",
+        "anthropic",
         "docker",
+        "google",
         "limits",
         "msgspec",
+        "openai",
         "pydantic",
         "pydantic_core",
         "rfc8785",
