@@ -27,7 +27,7 @@ AgentStatus = Literal[
     "malformed",
     "empty",
 ]
-"""``done``: the model has answered. ``suspended``: a run waits for people; resume. ``refused``: the model or a
+"""``done``: the model has answered. ``suspended``: a run waits for people; resume. ``refused``: model or
 filter declined. ``length``, ``context_full``: output or context ended before the answer did. ``rounds``,
 ``budget``: ours did. ``repeating``: the same call over and over. ``malformed``, ``empty``: turns nobody can
 use, more than once."""

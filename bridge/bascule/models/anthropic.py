@@ -100,6 +100,10 @@ class AnthropicMessages:
             message = await self._send(asked, request.on_text)
         return _read_turn(message, CallReader(offer.names, ids_in(request.messages, "id")), offer)
 
+    async def close(self) -> None:
+        """Close the SDK's client."""
+        await self._client.close()
+
     def user_message(self, text: str) -> Message:
         """See `ModelClient.user_message`."""
         return {"role": "user", "content": [{"type": "text", "text": text}]}

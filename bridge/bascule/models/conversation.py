@@ -23,7 +23,7 @@ MAX_MISSES: Final = 3
 _log = logging.getLogger("bascule.bridge")
 
 _NOT_MADE: Final[dict[Stop, str]] = {
-    "length": "Your turn was cut off at the output limit, so nothing of it was called. Write less in one turn.",
+    "length": "Your turn was cut off at the output limit, so nothing was called. Write less in one turn.",
     "refusal": "Nothing was called: the turn was refused.",
     "context_full": "Nothing was called: the context is full.",
     "pause": "Nothing was called: the turn was paused before it was complete. Call again.",
@@ -185,7 +185,7 @@ class Conversation:
         return "repeating" if self.state.refused_repeats >= ENDED_AT else None
 
     def _miss(self, turn: Turn) -> AgentStatus | None:
-        """Count a turn that is of no use, and say so to the model; return how it ends when it is one too many."""
+        """Count a turn that is of no use and say so; return how it ends when there are too many."""
         self.state.misses += 1
         if self.state.misses >= MAX_MISSES:
             return "length" if turn.stop == "length" else "malformed" if turn.stop == "malformed" else "empty"
@@ -217,14 +217,14 @@ class Conversation:
 
     def _finish(self, status: AgentStatus, text: str) -> AgentResult:
         state = self.state
-        waiting = tuple(
-            call.run_id for call in state.pending if call.run_id is not None and call.text is None
-        )
+        open_calls = [call for call in state.pending if call.text is None]
+        waiting = tuple(call.run_id for call in open_calls if call.run_id is not None)
         cost = self.budget.cost(state.usage)
         self._emit(AgentEvent(name="finished", text=status))
-        self._note("finished", status=status, text=text, rounds=state.rounds, runs=state.runs, waiting=waiting,
-                   input_tokens=state.usage.input, output_tokens=state.usage.output,
-                   cached_tokens=state.usage.cached, estimated=state.usage.estimated, cost=cost)  # fmt: skip
+        usage = state.usage
+        self._note("finished", status=status, text=text, rounds=state.rounds, runs=state.runs,
+                   waiting=waiting, input_tokens=usage.input, output_tokens=usage.output,
+                   cached_tokens=usage.cached, estimated=usage.estimated, cost=cost)  # fmt: skip
         return AgentResult(status=status, text=text, state=state, waiting=waiting, cost=cost)
 
     def _emit(self, event: AgentEvent) -> None:

@@ -103,6 +103,11 @@ class Gemini:
             response = await self._send(contents, config, request.on_text)
         return _read_turn(response, CallReader(offer.names, ids_in(request.messages, "id")), offer)
 
+    async def close(self) -> None:
+        """Close the SDK's client."""
+        await self._client.aio.aclose()
+        self._client.close()
+
     def user_message(self, text: str) -> Message:
         """See `ModelClient.user_message`."""
         return {"role": "user", "parts": [{"text": text}]}

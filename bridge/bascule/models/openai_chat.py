@@ -94,6 +94,10 @@ class OpenAIChat:
         reader = CallReader(offer.names, ids_in(request.messages, "id", "tool_call_id"))
         return _read_turn(choice, usage, reader, offer)
 
+    async def close(self) -> None:
+        """Close the SDK's client."""
+        await self._client.close()
+
     def user_message(self, text: str) -> Message:
         """See `ModelClient.user_message`."""
         return {"role": "user", "content": text}

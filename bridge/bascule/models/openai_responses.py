@@ -87,6 +87,10 @@ class OpenAIResponses:
             response = await self._send(asked, request.on_text)
         return _read_turn(response, CallReader(offer.names, ids_in(request.messages, "call_id")), offer)
 
+    async def close(self) -> None:
+        """Close the SDK's client."""
+        await self._client.close()
+
     def user_message(self, text: str) -> Message:
         """See `ModelClient.user_message`."""
         return {"role": "user", "content": text}

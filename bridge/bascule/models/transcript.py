@@ -1,7 +1,7 @@
 """Transcripts: what was said and done in a conversation, one JSON object a line.
 
-For people and measurements, not for going on (that is `AgentState`). Registered secrets are taken out of every
-text, long texts are cut; the file is readable for its owner only.
+For people and measurements, not for going on (that is `AgentState`). Registered secrets are taken out of
+every text, long texts are cut; the file is readable for its owner only.
 """
 
 from __future__ import annotations
