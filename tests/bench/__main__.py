@@ -18,9 +18,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from bascule.sandbox import Backend, GuestImage, SandboxError, WarmPool, ensure_image, open_backend
-from bascule.sandbox.backend import seccomp_profile
 from bascule.sandbox.container import ContainerBackend
 from bascule.sandbox.engine import Engine
+from bascule.sandbox.seccomp import seccomp_profile
 from tests.bench import floors, ours, warm
 from tests.bench.peers import Measures, Peers
 from tests.bench.programs import PROGRAMS

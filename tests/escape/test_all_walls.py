@@ -14,9 +14,9 @@ import docker
 import pytest
 
 from bascule.sandbox import ensure_image, find_engine
-from bascule.sandbox.backend import seccomp_profile
 from bascule.sandbox.container import ContainerBackend
 from bascule.sandbox.engine import Engine
+from bascule.sandbox.seccomp import seccomp_profile
 from tests.escape.attack import Outcomes, attack_all, prepare_notes
 from tests.escape.rows import CANARY, Row, fault, load
 

@@ -56,7 +56,7 @@ def test_a_script_from_stdin_puts_its_result_on_stdout_and_all_else_on_stderr() 
     ran = bascule("run", "-", "--tools", TOOLS, script="print('hello')\n{'sum': add(1, 2)}")
     assert (ran.returncode, ran.stdout) == (0, 'hello\n{\n  "sum": 3\n}\n')
     assert "1 add done in" in ran.stderr
-    assert "1 calls, 1 bytes of results stayed in the script" in ran.stderr
+    assert "1 call, 1 bytes of results stayed in the script" in ran.stderr
 
 
 def test_json_is_one_object_with_receipts_and_quiet_leaves_stderr_empty() -> None:

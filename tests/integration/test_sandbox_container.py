@@ -21,10 +21,10 @@ from bascule.sandbox import (
     SandboxLimits,
     open_backend,
 )
-from bascule.sandbox.backend import seccomp_profile
 from bascule.sandbox.container import ContainerBackend
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.limits import MIB
+from bascule.sandbox.seccomp import seccomp_profile
 from bascule.wire import PROTOCOL, FrameError, Hello, decode_guest_frame
 
 pytestmark = [pytest.mark.engine, pytest.mark.anyio]

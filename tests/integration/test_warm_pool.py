@@ -19,11 +19,11 @@ from bascule.sandbox import (
     WarmPool,
     open_backend,
 )
-from bascule.sandbox.backend import seccomp_profile
 from bascule.sandbox.container import ContainerBackend
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.hardening import OWNER_LABEL
 from bascule.sandbox.owner import own_name
+from bascule.sandbox.seccomp import seccomp_profile
 from tests.integration import given_tools
 
 pytestmark = [pytest.mark.engine, pytest.mark.anyio]

@@ -45,8 +45,11 @@ class ApprovalRequest:
         approvers: who may decide, in words, one line per rule; empty when anybody may.
         decided: decisions so far, in words.
         evidence: which argument values were seen in which earlier result.
+        preview: what the tool itself says the call would do, empty when it says nothing.
         note: why the call is asked about again.
         tools: what a grant for the whole script would be for.
+        shown: the arguments as the tool receives them: a whole float is ``30.0`` there, ``30`` in
+            ``arguments``; empty when they are the same.
     """
 
     run_id: str
@@ -70,8 +73,15 @@ class ApprovalRequest:
     approvers: tuple[str, ...] = ()
     decided: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    preview: str = ""
     note: str = ""
     tools: tuple[str, ...] = ()
+    shown: bytes = b""
+
+    @property
+    def spelled(self) -> bytes:
+        """The arguments as they are shown to people."""
+        return self.shown or self.arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

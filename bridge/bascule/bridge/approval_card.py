@@ -85,9 +85,11 @@ class Card:
         requester: for whom the run is made.
         tools: tools the run has asked about so far; the list of a ``script`` grant.
         evidence: which argument values were seen in which earlier result, in words.
+        preview: what the tool itself says the call would do; untrusted, for people only.
         note: why the same call is asked about again.
         voices: decisions so far; those on other arguments are dropped by an edit.
         response: JSON that a person answered in the tool's place.
+        floats: where whole numbers stand that the tool receives as floats; see `bascule.bridge.spelling`.
     """
 
     tool: str
@@ -103,11 +105,13 @@ class Card:
     duplicate: bool = False
     tools: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    preview: str = ""
     note: str = ""
     original: str | None = None
     voices: tuple[Voice, ...] = ()
     response: str | None = None
     grant: GrantRule | None = None
+    floats: tuple[tuple[str | int, ...], ...] = ()
 
     @property
     def last(self) -> Voice | None:

@@ -19,6 +19,7 @@ from bascule.bridge.failure import RunTerminated, denied, redact
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.requirement import Requirement
 from bascule.bridge.result import JsonValue
+from bascule.bridge.spelling import find_whole_floats
 from bascule.tools import AnyTool, Arguments, ArgumentsInvalid, ResultInvalid, ToolDefinitionError
 
 BY_PEOPLE: Final = ("the operator denied this call", "nobody decided about this call in time")
@@ -34,6 +35,7 @@ class Question:
     arguments: Arguments
     requirement: Requirement
     evidence: tuple[str, ...] = ()
+    preview: str = ""
     note: str = ""
 
 
@@ -144,7 +146,9 @@ def write_record(
         duplicate=question.record.duplicate,
         tools=tools,
         evidence=question.evidence,
+        preview=question.preview,
         note=question.note,
+        floats=find_whole_floats(question.arguments.values),
     )
     return ApprovalRecord(
         id=new_id(),

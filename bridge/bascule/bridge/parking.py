@@ -68,9 +68,11 @@ class Parking:
         """Return what suspends a run that only waits: for what, and until when."""
         reasons = [f"call {seq} {wait.reason}" for seq, wait in self.waits.items() if wait.reason]
         if sleeps:
-            reasons.append("a sleep of the script")
+            reasons.append("the script sleeps")
+        if len(reasons) > _SHOWN_WAITS:
+            reasons[_SHOWN_WAITS:] = [f"{len(reasons) - _SHOWN_WAITS} more wait"]
         return RunSuspended(
-            f"suspended: waiting for {'; '.join(reasons[:_SHOWN_WAITS])}",
+            "; ".join(reasons),
             wake_at=self.wake_at(sleeps),
             waits=tuple(wait.key for wait in self.waits.values() if wait.key),
         )

@@ -82,7 +82,8 @@ class Rehearsal:
 
     def describe(self) -> str:
         """Return one card with every call in full, safe to show."""
-        lines = [f"The script wants {len(self.effects)} calls with effects; none was made.", ""]
+        count = f"{len(self.effects)} call{'s' if len(self.effects) > 1 else ''} with effects"
+        lines = [f"The script wants {count}; none was made.", ""]
         for effect in self.effects:
             arguments = show_json(effect.arguments, max_chars=_ARGUMENT_CHARS)
             lines.append(

@@ -6,6 +6,7 @@ from bascule.bridge.approval import ApprovalRequest
 from bascule.bridge.approval_card import read_card
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.decide import describe_demand
+from bascule.bridge.spelling import spell
 
 
 def describe_record(record: ApprovalRecord) -> ApprovalRequest:
@@ -41,6 +42,8 @@ def describe_record(record: ApprovalRecord) -> ApprovalRequest:
             f"{voice.verdict} by {voice.by} ({voice.channel}): {voice.reason}" for voice in card.voices
         ),
         evidence=card.evidence,
+        preview=card.preview,
         note=card.note,
         tools=card.tools,
+        shown=spell(card.arguments.encode(), card.floats),
     )

@@ -113,7 +113,7 @@ class Result:
                 "error": self.error and asdict(self.error),
                 "errors": [asdict(error) for error in self.errors],
                 "notes": [asdict(note) for note in self.notes],
-                "calls": [_receipt_json(call) for call in self.calls],
+                "calls": [receipt_json(call) for call in self.calls],
                 "happened": self.happened,
                 "usage": self.usage,
             }
@@ -170,7 +170,8 @@ def cut(text: str) -> str:
     return f"{text[:MAX_TEXT_CHARS]} [... {len(text) - MAX_TEXT_CHARS} characters left out]"
 
 
-def _receipt_json(call: Receipt) -> dict[str, object]:
+def receipt_json(call: Receipt) -> dict[str, object]:
+    """Return the documented JSON form of a receipt, as plain data."""
     return {
         "seq": call.seq,
         "tool": call.tool,

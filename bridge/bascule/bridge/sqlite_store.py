@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 
 from bascule.bridge.audit_key import AuditKey
 from bascule.bridge.errors import LeaseLost, RunBusy, RunNotFound
-from bascule.bridge.journal import Fact, Journal, JournalEntry
+from bascule.bridge.history import read_script
+from bascule.bridge.journal import PAYLOAD_DIGEST, Fact, Journal, JournalEntry
 from bascule.bridge.noted import NotedAudit, NotedEvent
 from bascule.bridge.sqlite_approvals import SqliteApprovals
+from bascule.bridge.sqlite_artifacts import SqliteArtifacts
 from bascule.bridge.sqlite_entries import read_entries
 from bascule.bridge.sqlite_journal import (
     SqliteJournal,
@@ -62,6 +64,7 @@ class SqliteStore:
         self._waiters = Waiters()
         self._closed = False
         self.approvals = SqliteApprovals(self)
+        self.artifacts = SqliteArtifacts(self)
 
     # ------------------------------------------------------------ runs
 
@@ -120,21 +123,37 @@ class SqliteStore:
         return read_run(rows[0]) if rows else None
 
     def runs(
-        self, *, status: RunStatus | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        status: RunStatus | None = None,
+        session: str | None = None,
+        limit: int = 100,
+        user: str | None = None,
+        before: str | None = None,
     ) -> list[RunRecord]:
         """See `Store.runs`."""
-        if session is not None:
-            rows = self.read(
-                f"SELECT {RUN_COLUMNS} FROM runs WHERE session = ? AND (? IS NULL OR status = ?)"
-                " ORDER BY ordinal",
-                *(session, status, status),
-            )
-        else:
-            rows = self.read(
-                f"SELECT {RUN_COLUMNS} FROM runs WHERE ? IS NULL OR status = ? ORDER BY id DESC LIMIT ?",
-                *(status, status, limit),
-            )
+        wanted: list[tuple[str, object]] = [
+            ("status = ?", status),
+            ("user = ?", user),
+            ("session = ?", session),
+            ("id < (SELECT id FROM runs WHERE run_id = ?)", before),
+        ]
+        given = [(condition, value) for condition, value in wanted if value is not None]
+        where = f" WHERE {' AND '.join(condition for condition, _ in given)}" if given else ""
+        order = "ordinal" if session is not None else f"id DESC LIMIT {int(limit)}"
+        values = [value for _, value in given]
+        rows = self.read(f"SELECT {RUN_COLUMNS} FROM runs{where} ORDER BY {order}", *values)
         return [read_run(row) for row in rows]
+
+    def script(self, run_id: str) -> str | None:
+        """See `Store.script`."""
+        rows = self.read(
+            "SELECT coalesce(payload, (SELECT value FROM blobs WHERE blobs.run = runs.id"
+            f" AND sha256 = json_extract(CAST(facts AS TEXT), '$.{PAYLOAD_DIGEST}')))"
+            " FROM events JOIN runs ON events.run = runs.id WHERE run_id = ? AND idx = 0",
+            run_id,
+        )
+        return read_script(rows[0][0]) if rows else None
 
     def resumable(self) -> list[str]:
         """See `Store.resumable`."""

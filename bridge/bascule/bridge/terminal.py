@@ -143,7 +143,7 @@ async def _converse(request: ApprovalRequest, *, read: int, write: TextIO) -> De
         word, _, rest = line.strip().partition(" ")
         word, rest = word.lower(), rest.strip()
         if word in ("v", "view") and not rest:
-            write.write(f"  arguments  {show_json(request.arguments, max_chars=len(request.arguments))}\n")
+            write.write(f"  arguments  {show_json(request.spelled, max_chars=len(request.spelled))}\n")
             continue
         try:
             if not _is_whole(line) and word not in ("n", "no"):

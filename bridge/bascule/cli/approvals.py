@@ -9,25 +9,25 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from bascule.cli.exits import Exit
+from bascule.cli.store_option import StoreOption, open_store
 
 if TYPE_CHECKING:
     from bascule.bridge.approval import ApprovalRequest, Decision
     from bascule.bridge.approvals_table import ApprovalRecord
     from bascule.bridge.sqlite_store import SqliteStore
+    from bascule.cli.next_steps import NextSteps
 
 app: Final = typer.Typer(help="List, show and decide what waits for approval.", no_args_is_help=True)
 
 Grant = Literal["once", "args_in_run", "tool_in_run", "script"]
 
-_Store = Annotated[
-    Path, typer.Option("--store", envvar="BASCULE_STORE", help="File of the store.", dir_okay=False)
-]
 _Id = Annotated[str, typer.Argument(help="Id of the approval, or enough of its beginning.")]
 _Digest = Annotated[
     str,
@@ -42,7 +42,7 @@ _Policy = Annotated[
 
 @app.command("list")
 def list_approvals(
-    store: _Store,
+    store: StoreOption,
     all_: Annotated[bool, typer.Option("--all", help="Also those that are decided.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
@@ -50,7 +50,7 @@ def list_approvals(
     from bascule.bridge.display import show, show_json
     from bascule.bridge.requests import describe_record
 
-    opened = _open(store)
+    opened = open_store(store)
     states = () if all_ else ("pending",)
     records = sorted(opened.approvals.find(states=states), key=lambda each: (each.batch or each.id, each.seq))
     for record in records:
@@ -61,18 +61,20 @@ def list_approvals(
         age_s = max(0.0, time.time() - record.created_at)
         print(
             f"{record.id}  {record.state:<11} {age_s:>7.0f} s  {record.run_id} call {record.seq}"
-            f"  {show(request.tool, max_chars=60)}  {show_json(request.arguments, max_chars=100)}"
+            f"  {show(request.tool, max_chars=60)}  {show_json(request.spelled, max_chars=100)}"
         )
     opened.close()
 
 
 @app.command("show")
-def show_approval(approval: _Id, store: _Store) -> None:
+def show_approval(approval: _Id, store: StoreOption) -> None:
     """Show one card, with the whole batch it belongs to, and the digest a decision needs."""
+    from bascule.bridge.approval_card import ApprovalState
     from bascule.bridge.cards import describe_batch, describe_request
     from bascule.bridge.requests import describe_record
+    from bascule.cli.next_steps import NextSteps
 
-    opened = _open(store)
+    opened = open_store(store)
     record = _find(opened, approval)
     others = [
         describe_record(each)
@@ -86,12 +88,23 @@ def show_approval(approval: _Id, store: _Store) -> None:
     print(f"  {'state':<10} {record.state}")
     print(f"  {'may':<10} {', '.join(describe_record(record).may)}")
     opened.close()
+    if record.state == ApprovalState.PENDING:
+        _print_decisions(others if len(others) > 1 else [describe_record(record)], NextSteps(store=store))
+
+
+def _print_decisions(requests: Sequence[ApprovalRequest], steps: NextSteps) -> None:
+    """Print the commands that decide; what they need beside the digest is left to be filled in."""
+    more = {"reject": ("--reason", "WHY"), "edit": ("--set", "PATH=JSON"), "respond": ("--result", "JSON")}
+    print("\ndecide")
+    for request in requests:
+        for verdict in request.may:
+            print(f"  {steps.decide(verdict, request.id, request.digest, *more.get(verdict, ()))}")
 
 
 @app.command("approve")
 def approve(
     approval: _Id,
-    store: _Store,
+    store: StoreOption,
     digest: _Digest,
     reason: _Reason = "",
     grant: Annotated[Grant, typer.Option("--grant", help="How far it reaches beyond this call.")] = "once",
@@ -104,7 +117,7 @@ def approve(
 
 @app.command("reject")
 def reject(
-    approval: _Id, store: _Store, digest: _Digest, reason: _Reason = "", policy: _Policy = None
+    approval: _Id, store: StoreOption, digest: _Digest, reason: _Reason = "", policy: _Policy = None
 ) -> None:
     """Refuse the call; the script is told the reason and not to repeat it."""
     _decide(store, approval, digest, policy, verdict="reject", reason=reason)
@@ -113,7 +126,7 @@ def reject(
 @app.command("edit")
 def edit(
     approval: _Id,
-    store: _Store,
+    store: StoreOption,
     digest: _Digest,
     change: Annotated[list[str], typer.Option("--set", metavar="PATH=JSON", help="Repeatable.")],
     reason: _Reason = "",
@@ -123,7 +136,7 @@ def edit(
     from bascule.bridge.requests import describe_record
     from bascule.bridge.terminal import edit_arguments
 
-    opened = _open(store)
+    opened = open_store(store)
     arguments = describe_record(_find(opened, approval)).arguments
     opened.close()
     try:
@@ -138,7 +151,7 @@ def edit(
 @app.command("respond")
 def respond(
     approval: _Id,
-    store: _Store,
+    store: StoreOption,
     digest: _Digest,
     result: Annotated[str, typer.Option("--result", metavar="JSON", help="What the tool would return.")],
     reason: _Reason = "",
@@ -155,7 +168,7 @@ def respond(
 
 @app.command("terminate")
 def terminate(
-    approval: _Id, store: _Store, digest: _Digest, reason: _Reason = "", policy: _Policy = None
+    approval: _Id, store: StoreOption, digest: _Digest, reason: _Reason = "", policy: _Policy = None
 ) -> None:
     """Refuse the call and end its run."""
     _decide(store, approval, digest, policy, verdict="terminate", reason=reason)
@@ -165,11 +178,12 @@ def _decide(store: Path, approval: str, digest: str, policy: list[Path] | None, 
     from bascule.bridge.approval import Decision
     from bascule.bridge.decide import decide
     from bascule.bridge.errors import DecisionRefused
+    from bascule.cli.next_steps import NextSteps
 
     if len(digest) < 16:
         print("bascule: give at least 16 characters of the digest that was shown", file=sys.stderr)
         raise typer.Exit(Exit.USAGE)
-    opened = _open(store)
+    opened = open_store(store)
     try:
         record = _find(opened, approval)
         if not record.digest.startswith(digest):
@@ -178,9 +192,12 @@ def _decide(store: Path, approval: str, digest: str, policy: list[Path] | None, 
             )
         decision = _signed(Decision(**answer), policy)
         after = decide(opened.approvals, record.id, decision, digest=record.digest, channel="command line")
+        run = opened.run(record.run_id)
     finally:
         opened.close()
     print(f"{after.id} {after.state}")
+    if run is not None and run.status == "suspended" and after.state != record.state:
+        print(f"next: {NextSteps(store=store).resume(record.run_id)}", file=sys.stderr)
 
 
 def _signed(decision: Decision, policy: list[Path] | None) -> Decision:
@@ -202,15 +219,6 @@ def _signed(decision: Decision, policy: list[Path] | None) -> Decision:
     known = Policy.load(*policy).identify(user) if policy else user
     assert known is not None
     return replace(decision, by=known.name, groups=known.groups)
-
-
-def _open(path: Path) -> SqliteStore:
-    from bascule.bridge.sqlite_store import SqliteStore
-
-    if not path.exists():
-        print(f"bascule: there is no store {path}", file=sys.stderr)
-        raise typer.Exit(Exit.CONFIGURATION)
-    return SqliteStore(path)
 
 
 def _find(store: SqliteStore, approval: str) -> ApprovalRecord:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from bascule.cli.exits import Exit
-from bascule.cli.runs import open_store
+from bascule.cli.store_option import open_store
 
 app: Final = typer.Typer(help="Verify, export and sign the audit table.", no_args_is_help=True)
 

@@ -34,7 +34,7 @@ def doctor(
     if isolation in ("oci", "all"):
         sound += _look_at_runtimes(runtime)
     if isolation in ("process", "all"):
-        _try_walls("process", None, None)  # told, not judged: it promises none of them
+        _try_walls("process", None, None)  # told, not judged: it promises what the kernel allows
     if not all(sound):
         raise typer.Exit(Exit.FAILED)
 
@@ -66,7 +66,7 @@ def _try_walls(isolation: Isolation, runtime: str | None, docker_host: str | Non
     import asyncio
 
     from bascule.bridge.display import show
-    from bascule.sandbox import RUNTIME_DIFFERENCES, SandboxError, open_backend
+    from bascule.sandbox import PROCESS_DIFFERENCES, RUNTIME_DIFFERENCES, SandboxError, open_backend
     from bascule.sandbox.selfcheck import Check, check_sandbox
 
     async def look() -> tuple[str, int, list[Check]]:
@@ -85,7 +85,7 @@ def _try_walls(isolation: Isolation, runtime: str | None, docker_host: str | Non
         print(f"unusable   {show(error.message, max_chars=300)}")
         return True  # nobody runs anything behind walls that cannot be built
     print(f"image      {image[:12]}; {swept} orphans removed")
-    known = RUNTIME_DIFFERENCES.get(runtime or "", {})
+    known = PROCESS_DIFFERENCES if isolation == "process" else RUNTIME_DIFFERENCES.get(runtime or "", {})
     for check in checks:
         word, detail = ("holds", "") if check.holds else ("BROKEN", f": {show(check.detail, max_chars=300)}")
         if not check.holds and check.name in known:

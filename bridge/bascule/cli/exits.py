@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from bascule.bridge import Result
+    from bascule.bridge.rehearsal import Rehearsal
     from bascule.wire import BasculeError
 
 
@@ -66,6 +67,14 @@ def exit_for_result(result: Result) -> Exit:
     if result.error is not None and result.error.kind == "protocol_violation":
         return Exit.INTERNAL
     return _STATUSES[result.status]
+
+
+def exit_for_rehearsal(rehearsal: Rehearsal) -> Exit:
+    """Return the status of a rehearsal: well, also where it ended because a result was not there to use."""
+    result = rehearsal.result
+    if result.error is not None and result.error.kind == "rehearsal_end":
+        return Exit.OK
+    return exit_for_result(result)
 
 
 def exit_for_error(error: BasculeError) -> Exit:

@@ -36,9 +36,12 @@ def lint(policy: _Files, tools: _Tools) -> None:
 @app.command("explain")
 def explain(
     tool: Annotated[str, typer.Argument(help="Name of the tool.")],
-    policy: _Files,
     tools: _Tools,
     arguments: Annotated[str, typer.Argument(metavar="ARGS", help="Arguments as a JSON object.")] = "{}",
+    policy: Annotated[
+        list[Path] | None,
+        typer.Option("--policy", help="YAML rule file, a layer. Repeatable. Without one: the defaults."),
+    ] = None,
     user: Annotated[str | None, typer.Option("--user", help="For whom the run would be.")] = None,
     group: Annotated[list[str] | None, typer.Option("--group", help="A group of theirs. Repeatable.")] = None,
     label: Annotated[
@@ -49,9 +52,10 @@ def explain(
     from bascule.bridge import Policy
     from bascule.bridge.display import show, show_json
     from bascule.bridge.matching import Facts, User
+    from bascule.bridge.spelling import find_whole_floats, spell
     from bascule.tools import ArgumentsInvalid, Registry, load_tools
 
-    loaded = Policy.load(*policy)
+    loaded = Policy.load(*policy) if policy else Policy.default()
     registry = Registry(load_tools(*tools))
     loaded.check(registry)
     found = registry.get(tool)
@@ -67,7 +71,7 @@ def explain(
         raise typer.Exit(Exit.FAILED) from error
     who = None if user is None else User(name=user, groups=frozenset(group or ()))
     facts = Facts(user=loaded.identify(who), labels=frozenset(label or ()))
-    print(f"{found.name}({show_json(valid.canonical)})")
+    print(f"{found.name}({show_json(spell(valid.canonical, find_whole_floats(valid.values)))})")
     for each in loaded.explain(found, valid.plain, facts):
         print(f"{'matches' if each.matches else '-':<8} {each.effect:<6} {each.rule}: {show(each.why)}")
     verdict = loaded.decide(found, valid.plain, facts)

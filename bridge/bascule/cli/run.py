@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import inspect
 import os
-import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 
 import typer
 
 from bascule.bridge.settings import SETTINGS
-from bascule.cli.exits import Exit, describe_exits, exit_for_result
+from bascule.cli.driver import Approve, Isolation
+from bascule.cli.exits import Exit, describe_exits, exit_for_rehearsal, exit_for_result
 from bascule.cli.streams import tools_on_stderr
 
 if TYPE_CHECKING:
-    from bascule.bridge import Approver, Executor, Result, Store
-    from bascule.bridge.rehearsal import Rehearsal
-
-Approve = Literal["terminal", "console", "deny", "all"]
-Isolation = Literal["container", "oci", "process"]
+    from bascule.bridge import Result, Store
 
 MAX_SCRIPT_BYTES: Final = 1 << 20
 """Largest script that is read."""
@@ -53,7 +49,7 @@ _Record = Annotated[
     Optional[Path],  # noqa: UP045  # as above
     typer.Option("--record", help="Write a recording, for `bascule runs replay`.", dir_okay=False),
 ]
-_Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for people, or leave the run suspended.")]
+_Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for people, or suspend the run at once.")]
 _DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
 _Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
@@ -90,22 +86,22 @@ def run(
     **limits: float | None,
 ) -> None:
     """Run one script and print its result."""
-    import asyncio
-
     from bascule.bridge import Executor, Policy
     from bascule.bridge.limits import read_limits
     from bascule.bridge.memory_store import MemoryStore
     from bascule.bridge.sqlite_store import SqliteStore
     from bascule.bridge.terminal import whoami
+    from bascule.cli.driver import Telling, drive, pick_approver, suspend_at_once
     from bascule.cli.logs import keep_log_safe
+    from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
-    from bascule.cli.summary import print_account, print_receipts, print_result
     from bascule.sandbox import WEAKER
     from bascule.tools import load_tools
 
     keep_log_safe()
-    if approve == "console" and store is None:
-        print("bascule: --approve console needs --store, where people can decide", file=sys.stderr)
+    if store is None and (approve == "console" or not wait):
+        flag, why = ("--no-wait", "keeps the run") if not wait else ("--approve console", "people decide in")
+        print(f"bascule: {flag} needs --store FILE, which {why}", file=sys.stderr)
         raise typer.Exit(Exit.USAGE)
     text = _read_script(script)
     kept: Store = MemoryStore(keep_values=record is not None) if store is None else SqliteStore(store)
@@ -116,7 +112,7 @@ def run(
         policy=Policy.load(*policy) if policy else None,
         approver=pick_approver(approve),
         isolation=isolation,
-        limits=read_limits(limits, os.environ),
+        limits=read_limits(suspend_at_once(limits, wait=wait), os.environ),
         user=user or whoami(),
         store=kept,
         docker_host=docker_host,
@@ -128,52 +124,23 @@ def run(
         print("bascule: --approve all: every call that policy asks about is approved", file=sys.stderr)
     if not quiet:
         executor.subscribe(Progress(sys.stderr))
-    if rehearse:
-        rehearsal = asyncio.run(_rehearse(executor, text, seed))
-        print(rehearsal.describe(), end="")
-        raise typer.Exit(Exit.OK if rehearsal.complete else Exit.FAILED)
     try:
-        with tools_on_stderr():
-            result = asyncio.run(_run(executor, text, seed, wait=wait))
+        if rehearse:
+            rehearsal = drive(executor, lambda: executor.rehearse(text, seed=seed))
+            print(rehearsal.describe(), end="")
+            raise typer.Exit(exit_for_rehearsal(rehearsal))
+        result = drive(executor, lambda: executor.run(text, seed=seed, wait=wait))
         if record is not None:
             _record(kept, result, record)
-    except asyncio.CancelledError:  # likewise
-        print("bascule: ended by a signal", file=sys.stderr)
-        raise typer.Exit(Exit.TERMINATED) from None
-    except KeyboardInterrupt:  # by now the run is cancelled and its sandbox removed
-        print("bascule: interrupted", file=sys.stderr)
-        raise typer.Exit(Exit.INTERRUPTED) from None
+        given = given_flags(
+            tools=tools, policy=policy or (), approve=approve, isolation=isolation,
+            docker_host=docker_host, runtime=runtime,
+        )  # fmt: skip
+        steps = None if store is None else NextSteps(store=store, given=given)
+        Telling(json=json, receipts=receipts, quiet=quiet).tell(result, kept, steps)
     finally:
         kept.close()
-    if receipts:
-        print_receipts(result, sys.stderr)
-    if not quiet:
-        print_account(result, sys.stderr)
-    try:
-        print_result(result, json=json)
-    except OSError as error:
-        # What is left in the buffer has nowhere to go.
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        print(f"bascule: the result cannot be written: {error}", file=sys.stderr)
-        raise typer.Exit(Exit.INTERNAL) from error
     raise typer.Exit(exit_for_result(result))
-
-
-async def _run(executor: Executor, script: str, seed: int | None, *, wait: bool) -> Result:
-    import asyncio
-
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None
-    for name in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(name) is signal.SIG_DFL:  # nohup stays nohup
-            loop.add_signal_handler(name, task.cancel)
-    async with executor:
-        return await executor.run(script, seed=seed, wait=wait)
-
-
-async def _rehearse(executor: Executor, script: str, seed: int | None) -> Rehearsal:
-    async with executor:
-        return await executor.rehearse(script, seed=seed)
 
 
 def _record(store: Store, result: Result, path: Path) -> None:
@@ -185,19 +152,6 @@ def _record(store: Store, result: Result, path: Path) -> None:
     journal = store.journal(result.run_id)
     assert journal is not None
     write_recording(make_recording(result.run_id, journal.entries), path)
-
-
-def pick_approver(name: Approve) -> Approver:
-    """Return the approver of a name."""
-    from bascule.bridge import approve_all, ask_elsewhere, ask_in_terminal, deny_all
-
-    approvers: dict[Approve, Approver] = {
-        "terminal": ask_in_terminal,
-        "console": ask_elsewhere,
-        "deny": deny_all,
-        "all": approve_all,
-    }
-    return approvers[name]
 
 
 def _read_script(script: str) -> str:

@@ -6,20 +6,37 @@ or pipe they go as they are, because there they are data.
 
 from __future__ import annotations
 
+import io
 import json as json_library
+import shutil
 import sys
-from typing import Final, TextIO
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Final, TextIO
 
-from bascule.bridge import Result
+from bascule.bridge import Receipt, Result, Usage
 from bascule.bridge.display import show, show_block, show_json
+from bascule.bridge.requests import describe_record
 from bascule.bridge.result import describe_error
+
+if TYPE_CHECKING:
+    from bascule.bridge.run_view import RunView
+    from bascule.cli.next_steps import NextSteps
+
+FILE_WIDTH: Final = 140
+"""Columns of a table that does not go to a terminal."""
+
+MAX_COMMANDS: Final = 5
+"""Approvals for which a command of its own is printed."""
 
 MAX_ROWS: Final = 20
 """Receipts shown before the middle ones are counted only; ``--json`` gives all."""
 
 
 def print_result(result: Result, *, json: bool) -> None:
-    """Print what came back, or all of the result as JSON; errors go to standard error."""
+    """Print what came back, or all of the result as JSON; errors go to standard error.
+
+    What can be done with a suspended run depends on its store: see `print_suspension`.
+    """
     if json:
         sys.stdout.flush()
         sys.stdout.buffer.write(result.to_json() + b"\n")
@@ -35,6 +52,8 @@ def print_result(result: Result, *, json: bool) -> None:
         _print_text(f"note: {note.message}", sys.stderr)
     if result.status == "ok":
         return
+    if result.status == "suspended":
+        return
     print(f"bascule: {result.status}", file=sys.stderr)
     for error in result.errors:
         _print_text(describe_error(error), sys.stderr)
@@ -44,19 +63,33 @@ def print_result(result: Result, *, json: bool) -> None:
 
 def print_receipts(result: Result, stream: TextIO) -> None:
     """Print one row per call."""
+    width = shutil.get_terminal_size().columns if stream.isatty() else FILE_WIDTH
+    stream.write(describe_receipts(result.calls, title=f"Receipts of {result.run_id}", width=width))
+
+
+def describe_receipts(
+    calls: Sequence[Receipt], *, title: str, width: int, waiting: Collection[int] = ()
+) -> str:
+    """Return a table with one row per call, safe to show.
+
+    Args:
+        waiting: numbers of calls that people have yet to decide about.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"Receipts of {result.run_id}", title_justify="left")
+    table = Table(title=title, title_justify="left")
     for column in ("#", "tool", "effects", "arguments", "state", "ms", "bytes"):
         table.add_column(column, justify="right" if column in ("#", "ms", "bytes") else "left")
-    for index, call in enumerate(result.calls):
-        if MAX_ROWS // 2 <= index < len(result.calls) - MAX_ROWS // 2:
+    for index, call in enumerate(calls):
+        if MAX_ROWS // 2 <= index < len(calls) - MAX_ROWS // 2:
             if index == MAX_ROWS // 2:
-                table.add_row("...", f"{len(result.calls) - MAX_ROWS // 2 * 2} more calls")
+                table.add_row("...", f"{len(calls) - MAX_ROWS // 2 * 2} more calls")
             continue
-        state = call.state if call.approved_by is None else f"{call.state}, approved by {call.approved_by}"
+        state: str = "waits for approval" if call.seq in waiting else call.state
+        if call.approved_by is not None:
+            state = f"{state}, approved by {call.approved_by}"
         if call.error is not None:
             state = f"{state}: {call.error.message}"
         table.add_row(
@@ -68,19 +101,52 @@ def print_receipts(result: Result, stream: TextIO) -> None:
             f"{call.duration_s * 1000:.1f}",
             f"{call.result_bytes:,}",
         )
-    width = None if stream.isatty() else 140
-    Console(file=stream, highlight=False, width=width).print(table)
+    text = io.StringIO()
+    Console(file=text, highlight=False, width=width).print(table)
+    return text.getvalue()
 
 
 def print_account(result: Result, stream: TextIO) -> None:
     """Print in one line what the run cost and what it kept out of the context."""
-    usage = result.usage
-    print(
-        f"{usage.calls} calls, {usage.result_bytes:,} bytes of results stayed in the script,"
-        f" {usage.returned_bytes:,} bytes came back; {usage.wall_s:.2f} s in all,"
-        f" {usage.active_s:.2f} s in the script, peak memory {usage.peak_memory_bytes >> 20} MiB",
-        file=stream,
+    print(describe_usage(result.usage), file=stream)
+
+
+def describe_usage(usage: Usage) -> str:
+    """Return in one line what a run cost and what it kept out of the context."""
+    peak = f", peak memory {usage.peak_memory_bytes >> 20} MiB" if usage.peak_memory_bytes else ""
+    return (
+        f"{usage.calls} call{'s' if usage.calls != 1 else ''}, {usage.result_bytes:,} bytes of results"
+        f" stayed in the script, {usage.returned_bytes:,} bytes came back; {usage.wall_s:.2f} s in all,"
+        f" {usage.active_s:.2f} s in the script{peak}"
     )
+
+
+def print_suspension(view: RunView, steps: NextSteps, stream: TextIO) -> None:
+    """Print what a suspended run waits for, and the commands that carry it on."""
+    lines = [f"bascule: {view.record.run_id} is suspended: {show(view.record.reason, max_chars=500)}"]
+    for record in view.pending[:MAX_ROWS]:
+        request = describe_record(record)
+        what = f"{show(request.tool, max_chars=60)} {show_json(request.spelled, max_chars=200)}"
+        lines.append(f"  approval {record.id}: call {record.seq}, {what}")
+    if len(view.pending) > MAX_ROWS:
+        lines.append(f"  {len(view.pending) - MAX_ROWS} more approvals")
+    lines.append("next:")
+    lines += [f"  {command}" for command in next_commands(view, steps)]
+    print("\n".join(lines), file=stream)
+
+
+def next_commands(view: RunView, steps: NextSteps) -> list[str]:
+    """Return the commands that carry a run on; none for one that is finished."""
+    run_id = view.record.run_id
+    if view.record.status == "finished":
+        return []
+    commands = [steps.show_approval(each.id) for each in view.pending]
+    if len(commands) > MAX_COMMANDS:
+        commands = [steps.list_approvals()]
+    commands += [steps.resolve(run_id, seq) for seq in view.unknown]
+    if view.record.status == "suspended" or view.left_behind:
+        commands.append(steps.resume(run_id))
+    return commands
 
 
 def _print_text(text: str, stream: TextIO) -> None:

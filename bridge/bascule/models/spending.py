@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from bascule.models.definitions import SurfaceTool
-from bascule.models.tokens import estimate_tokens
 from bascule.models.turn import Message, TokenUsage, Turn
+from bascule.tools.stubs import estimate_tokens
 
 MILLION: Final = 1_000_000
 
@@ -72,9 +72,13 @@ def usage_of(
     """Return what a turn used: as the server said, else an estimate, so that no budget can be kept silent."""
     if turn.usage is not None:
         return turn.usage
-    asked = msgspec.json.encode([[each.name, each.description, each.parameters] for each in tools])
+    asked = [[each.name, each.description, each.parameters] for each in tools]
     return TokenUsage(
-        input=estimate_tokens(system) + (len(asked) + len(msgspec.json.encode(list(messages)))) // 4,
-        output=len(msgspec.json.encode(list(turn.messages))) // 4 + 1,
+        input=estimate_tokens(system) + _estimate(asked) + _estimate(list(messages)),
+        output=_estimate(list(turn.messages)),
         estimated=True,
     )
+
+
+def _estimate(value: object) -> int:
+    return estimate_tokens(msgspec.json.encode(value).decode())

@@ -48,7 +48,7 @@ class TokenUsage:
     Attributes:
         input, output: all of them, those read from a cache and those of reasoning included.
         cached: of the input, read from a cache.
-        estimated: at least one server did not say; then a quarter of the characters stands in.
+        estimated: at least one server did not say; then a third of the bytes stands in.
     """
 
     input: int = 0

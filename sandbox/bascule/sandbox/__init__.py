@@ -21,9 +21,11 @@ from bascule.sandbox.oci_runtime import DIFFERENCES as RUNTIME_DIFFERENCES
 from bascule.sandbox.oci_runtime import installed_runtimes
 from bascule.sandbox.pool import WarmPool
 from bascule.sandbox.process import WEAKER
+from bascule.sandbox.process_walls import DIFFERENCES as PROCESS_DIFFERENCES
 from bascule.sandbox.sandbox import Backend, Ending, Sandbox
 
 __all__ = [
+    "PROCESS_DIFFERENCES",
     "RUNTIME_DIFFERENCES",
     "WEAKER",
     "Backend",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Literal
 
 from bascule.sandbox.container import ContainerBackend
-from bascule.sandbox.context import image_file
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.image import ensure_image
@@ -16,6 +14,7 @@ from bascule.sandbox.oci_bundle import Bundle, ensure_bundle
 from bascule.sandbox.oci_runtime import RuntimeProgram, find_runtime
 from bascule.sandbox.process import ProcessBackend
 from bascule.sandbox.sandbox import Backend
+from bascule.sandbox.seccomp import seccomp_profile
 
 Isolation = Literal["container", "oci", "process"]
 
@@ -111,17 +110,3 @@ def may_use_channel(engine: Engine, runtime: str | None) -> bool:
     default = runtime or info.default_runtime
     native = default in ("runc", "crun") and "name=selinux" not in info.security_options
     return native and info.kernel == os.uname().release
-
-
-def seccomp_profile(*, channel: bool = False) -> str:
-    """Return our profile as the engine wants it: JSON text, without our comments.
-
-    Args:
-        channel: the guest meets its host at a unix socket and may therefore connect to one.
-    """
-    profile = json.loads(image_file("seccomp.json"))
-    if channel:
-        profile["syscalls"] += json.loads(image_file("seccomp-channel.json"))["syscalls"]
-    for rule in profile["syscalls"]:
-        rule.pop("comment", None)
-    return json.dumps(profile, separators=(",", ":"))

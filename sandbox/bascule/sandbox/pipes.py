@@ -15,6 +15,7 @@ class PipeProtocol(asyncio.SubprocessProtocol):
     def __init__(self, *, frame_bytes: int) -> None:
         self.stream = GuestStream(frame_bytes=frame_bytes, pause=self._pause, resume=self._resume)
         self.exited = asyncio.Event()
+        self.closed = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
         self._transport: asyncio.SubprocessTransport | None = None
@@ -40,6 +41,7 @@ class PipeProtocol(asyncio.SubprocessProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.stream.end()
+        self.closed.set()
 
     def pause_writing(self) -> None:
         self._writable.clear()

@@ -23,6 +23,7 @@ FAMILIES: dict[str, int] = {}
 """What to try; filled by ``main`` from ``refused``."""
 
 _MAX_FILES = 20_000
+_NOT_IMAGE = {"proc", "sys", "dev", "tmp", "channel"}
 
 _SHELLS = {"sh", "bash", "dash", "busybox", "ash", "zsh", "ksh"}
 _DEVICES = {
@@ -84,7 +85,7 @@ def namespaces(expected: dict[str, int]) -> Verdict:
 def sockets(expected: dict[str, int]) -> Verdict:
     """A guest that meets its host at a socket may make that kind, but not bind it: nobody else can come."""
     made: list[str] = []
-    channel = any(line.split()[1] == "/channel" for line in _read("/proc/mounts").splitlines())
+    channel = any(line.split()[1] == "/channel" for line in _read("/proc/self/mounts").splitlines())
     for name, family in FAMILIES.items():
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
             if channel and (family, kind) == (socket.AF_UNIX, socket.SOCK_STREAM) and _bind_refused():
@@ -109,8 +110,8 @@ def _bind_refused() -> bool:
 
 
 def interfaces(expected: dict[str, int]) -> Verdict:
-    names = [line.partition(":")[0].strip() for line in _read("/proc/net/dev").splitlines()[2:]]
-    routes = _read("/proc/net/route").splitlines()[1:]
+    names = [line.partition(":")[0].strip() for line in _read("/proc/self/net/dev").splitlines()[2:]]
+    routes = _read("/proc/self/net/route").splitlines()[1:]
     return set(names) <= {"lo"} and not routes, f"interfaces {names}, {len(routes)} routes"
 
 
@@ -147,7 +148,7 @@ def writable_places(expected: dict[str, int]) -> Verdict:
 
 
 def temporary_folder(expected: dict[str, int]) -> Verdict:
-    for line in _read("/proc/mounts").splitlines():
+    for line in _read("/proc/self/mounts").splitlines():
         _, point, kind, options = line.split()[:4]
         if point == "/tmp" and kind == "tmpfs":
             missing = {"noexec", "nosuid", "nodev"} - set(options.split(","))
@@ -170,7 +171,10 @@ def shells(expected: dict[str, int]) -> Verdict:
 
 
 def devices(expected: dict[str, int]) -> Verdict:
-    extra = sorted(set(os.listdir("/dev")) - _DEVICES)
+    try:
+        extra = sorted(set(os.listdir("/dev")) - _DEVICES)
+    except PermissionError:
+        return True, "may not even look"
     return not extra, f"unexpected: {extra[:8]}" if extra else "only the harmless ones"
 
 
@@ -180,7 +184,11 @@ def shared_memory(expected: dict[str, int]) -> Verdict:
 
 
 def process_view(expected: dict[str, int]) -> Verdict:
-    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except PermissionError:
+        others = [pid for pid in (1, os.getppid()) if _read(f"/proc/{pid}/status")]
+        return not others, f"reads of processes {others}" if others else "may not even look"
     return len(pids) <= 3, f"sees processes {pids[:8]}"
 
 
@@ -233,14 +241,33 @@ def memory(expected: dict[str, int]) -> Verdict:
         or (both is not None and both == limit)
         or "SwapTotal:              0 kB" in _read("/proc/meminfo")
     )
-    return limit is not None and limit <= expected[
-        "memory_bytes"
-    ] and no_swap, f"{limit} bytes, swap adds {'nothing' if no_swap else 'more'}"
+    if limit is not None and limit <= expected["memory_bytes"]:
+        return no_swap, f"{limit} bytes, swap adds {'nothing' if no_swap else 'more'}"
+    space = resource.getrlimit(resource.RLIMIT_AS)[1]
+    bounded = 0 < space <= expected["address_space_bytes"]
+    return bounded and _is_alone(), f"address space {space} bytes, swap included, in one process"
 
 
 def processes(expected: dict[str, int]) -> Verdict:
     limit = _number("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
-    return limit is not None and limit <= expected["pids"], f"{limit} processes and threads"
+    if limit is not None and limit <= expected["pids"]:
+        return True, f"{limit} processes and threads"
+    threads = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    return 0 < threads <= expected["pids"] and _is_alone(), f"{threads} threads, no other process"
+
+
+def _is_alone() -> bool:
+    """Whether a second process is refused, so that a limit of one process is one of the sandbox."""
+    try:
+        child = os.fork()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return False
 
 
 def cpu(expected: dict[str, int]) -> Verdict:
@@ -279,30 +306,23 @@ CHECKS: tuple[Callable[[dict[str, int]], Verdict], ...] = (
 
 
 def _files() -> Iterator[tuple[str, os.stat_result]]:
-    """Walk the root file system only: not /proc, /sys, /dev or the tmpfs.
+    """Walk everything but the kernel's own file systems and the folders for files of one run.
 
     Raises:
         RuntimeError: there is more than an image of ours can hold; this is the host's root.
     """
-    root = os.stat("/").st_dev
     seen = 0
     for folder, names, files in os.walk("/"):
-        names[:] = [name for name in names if _device(os.path.join(folder, name)) == root]
+        if folder == "/":
+            names[:] = sorted(set(names) - _NOT_IMAGE)
         for name in (*names, *files):
             path = os.path.join(folder, name)
             status = os.lstat(path)
             seen += 1
             if seen > _MAX_FILES:
                 raise RuntimeError("the root is not a guest image: it has too many files")
-            if not stat.S_ISLNK(status.st_mode) and status.st_dev == root:
+            if not stat.S_ISLNK(status.st_mode):
                 yield path, status
-
-
-def _device(path: str) -> int:
-    try:
-        return os.lstat(path).st_dev
-    except OSError:
-        return -1
 
 
 def _status() -> dict[str, str]:

@@ -1,14 +1,14 @@
 """Sandboxes as child processes: for machines without an engine and for fast tests. Weaker, by name only.
 
-The same guest program in a child of this host, with resource limits, an empty environment and nothing
-inherited. What it is not is said in ``WEAKER``; callers print it.
+The same guest program in a child of this host, behind the walls that this kernel gives without an engine
+(``process_walls``). What stays weaker is said in ``WEAKER``; what this host does not allow is logged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
+import logging
 import os
 import shutil
 import signal
@@ -18,26 +18,30 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bascule.sandbox import confine
 from bascule.sandbox.cache import cache_dir, locked
-from bascule.sandbox.context import context_files, write_files
+from bascule.sandbox.context import FILE_MODE, context_files, write_files
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.hardening import ENVIRONMENT
 from bascule.sandbox.limits import SandboxLimits
 from bascule.sandbox.owner import is_gone, own_name
 from bascule.sandbox.pipes import PipeProtocol
+from bascule.sandbox.process_walls import find_walls, launch_command, python_program
 from bascule.sandbox.sandbox import Ending
 
 WEAKER = (
-    'isolation "process" is weaker than a container: a script that breaks out of the interpreter runs as '
-    "this user, reads and writes this user's files, sees other processes, starts programs, and reaches the "
-    "network where the kernel refuses a namespace without one; there is no system-call filter; memory is "
-    "limited per process and not in all, CPU by total seconds and not by share, the number of processes not "
-    "at all. Use it for tests and trusted scripts."
+    'isolation "process" is weaker than a container: the guest runs on this machine\'s own Python and '
+    "libraries and can read those; memory is limited as address space, and CPU by total seconds and not by "
+    "share. Which further walls hold depends on this kernel: `bascule doctor --isolation process` says it."
 )
 
 _PREFIX = "bascule-process-"
 _COMPILE_TIMEOUT_S = 120.0
+_FOLDER_MODE = 0o755
+_SIGNAL_BASE = 128
+_LAST_WORDS_S = 1.0
+"""Only a process that survives SIGKILL, where there is no process namespace, could hold the pipes longer."""
+
+_log = logging.getLogger("bascule.sandbox")
 
 
 class ProcessSandbox:
@@ -56,6 +60,11 @@ class ProcessSandbox:
         self._folder = folder
         self._killed = False
         self._closing: asyncio.Task[Ending] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The launcher's process, which leads the group of all others."""
+        return self._transport.get_pid()
 
     async def send(self, frame: bytes) -> None:
         """See ``Sandbox.send``."""
@@ -89,16 +98,21 @@ class ProcessSandbox:
             self._kill_group()
             await self._protocol.exited.wait()
             self._kill_group()  # what the first process started and left in its group
+            with contextlib.suppress(TimeoutError):  # its last words
+                await asyncio.wait_for(self._protocol.closed.wait(), _LAST_WORDS_S)
         finally:
             self._transport.close()
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
         code = self._transport.get_returncode()
-        by_signal = code is not None and code < 0
+        killed = self._killed and code == -signal.SIGKILL
+        if code is not None and code < 0:
+            code = _SIGNAL_BASE - code
         return Ending(
-            exit_code=128 - code if code is not None and by_signal else code,
-            signal=-code if code is not None and by_signal else None,
+            exit_code=code,
+            # Above the base it is the launcher that tells how its child ended, as a container's init does.
+            signal=code - _SIGNAL_BASE if code is not None and code > _SIGNAL_BASE else None,
             oom_killed=False,
-            killed=self._killed and code == -signal.SIGKILL,
+            killed=killed,
             stderr_tail=self._protocol.stream.stderr_tail,
         )
 
@@ -122,7 +136,15 @@ class ProcessBackend:
             raise SandboxError(
                 "isolation_unsupported", "isolation process needs a POSIX system; use a container"
             )
-        self._context, self.image_hash = _assemble()
+        context, self.image_hash = _assemble()
+        self._walls = find_walls(context)
+        for sentence in self._walls.describe():
+            _log.warning("isolation process: %s", sentence)
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Walls that this host does not allow, with the kernel's reason."""
+        return dict(self._walls.missing)
 
     async def start(
         self, limits: SandboxLimits, *, run_id: str, command: Sequence[str] | None = None
@@ -136,11 +158,12 @@ class ProcessBackend:
         (folder / "owner").write_text(own_name(), "ascii")
         work = folder / "work"
         work.mkdir(mode=0o700)
-        argv = [sys.executable, "-S", "-s", "-P", *(command or (str(self._context),))]
+        python = python_program()
+        argv = [python, "-S", "-s", "-P", self._walls.guest_folder]
         if command is not None:
-            argv = [sys.executable if command[0] == "python3" else command[0], *command[1:]]
-        settings = {"limits": _resource_limits(limits), "argv": argv}
-        starting = asyncio.ensure_future(self._spawn(limits, json.dumps(settings), work, folder))
+            argv = [python if command[0] == "python3" else command[0], *command[1:]]
+        settings = self._walls.settings(argv, limits=limits, root=work)
+        starting = asyncio.ensure_future(self._spawn(limits, settings, work, folder))
         try:
             return await asyncio.wait_for(asyncio.shield(starting), limits.start_timeout_s)
         except BaseException as error:
@@ -163,25 +186,13 @@ class ProcessBackend:
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.subprocess_exec(
             lambda: PipeProtocol(frame_bytes=limits.frame_bytes),
-            *(sys.executable, "-S", "-s", "-P", str(Path(confine.__file__)), settings),
+            *launch_command(settings),
             cwd=work,
-            env={**ENVIRONMENT, "PATH": os.defpath, "HOME": str(work)},
+            env=dict(ENVIRONMENT),
             start_new_session=True,
             close_fds=True,
         )
         return ProcessSandbox(limits, transport, protocol, folder)
-
-
-def _resource_limits(limits: SandboxLimits) -> dict[str, int]:
-    return {
-        "RLIMIT_AS": limits.memory_bytes + (256 << 20),  # address space is wider than what is resident
-        "RLIMIT_CORE": 0,
-        "RLIMIT_FSIZE": limits.tmpfs_bytes,
-        "RLIMIT_NOFILE": limits.nofile,
-        "RLIMIT_MEMLOCK": 0,
-        "RLIMIT_MSGQUEUE": 0,
-        "RLIMIT_CPU": 600,
-    }
 
 
 async def _abandon(starting: asyncio.Task[ProcessSandbox], folder: Path) -> None:
@@ -230,4 +241,6 @@ def _assemble_into(files: dict[str, bytes], folder: Path) -> None:
             timeout=_COMPILE_TIMEOUT_S,
             stdout=subprocess.DEVNULL,
         )
+        for each in (place, *place.rglob("*")):  # nobody must be able to read it, whatever the umask
+            each.chmod(_FOLDER_MODE if each.is_dir() else FILE_MODE)
         place.rename(folder)

@@ -15,6 +15,7 @@ from typing import Protocol, cast, runtime_checkable
 from bascule.sandbox import probe
 from bascule.sandbox.errors import SandboxClosed
 from bascule.sandbox.limits import SandboxLimits
+from bascule.sandbox.process_walls import ADDRESS_SPACE_EXTRA_BYTES
 from bascule.sandbox.refused import SOCKET_FAMILIES, SYSTEM_CALLS
 from bascule.sandbox.sandbox import Backend
 from bascule.wire import FrameError
@@ -99,6 +100,7 @@ async def check_sandbox(backend: Backend, *, limits: SandboxLimits | None = None
         "tmpfs_bytes": limits.tmpfs_bytes,
         "tmpfs_files": limits.tmpfs_files,
         "nofile": limits.nofile,
+        "address_space_bytes": limits.memory_bytes + ADDRESS_SPACE_EXTRA_BYTES,
     }
     command = ["python3", "-S", "-s", "-P", "-c", _probe_text()]
     command += [json.dumps(each) for each in (expected, SYSTEM_CALLS, SOCKET_FAMILIES)]

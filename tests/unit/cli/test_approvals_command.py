@@ -154,6 +154,12 @@ def test_explain_tells_what_comes_of_a_call(files: list[str]) -> None:
     assert "=> ask (default:effect)" in labelled.stdout
 
 
+def test_explain_without_rules_explains_the_defaults(files: list[str]) -> None:
+    said = run("policy", "explain", "mail.send", '{"to": "b"}', *files[:2])
+    assert said.exit_code == 0, said.output
+    assert "matches  ask    default:effect: the tool's effects are 'once'" in said.stdout
+
+
 @pytest.mark.parametrize("args", [["mail.sent"], ["mail.send", "{}"], ["mail.send", "no json"]])
 def test_explain_says_what_never_reaches_policy(files: list[str], args: list[str]) -> None:
     assert run("policy", "explain", *args, *files).exit_code == Exit.FAILED

@@ -21,9 +21,10 @@ from bascule.bridge import (
     Usage,
 )
 from bascule.bridge.events import EventName
+from bascule.bridge.rehearsal import Rehearsal
 from bascule.bridge.result import Status
 from bascule.bridge.settings import SETTINGS
-from bascule.cli.exits import MEANINGS, Exit, exit_for_error, exit_for_result
+from bascule.cli.exits import MEANINGS, Exit, exit_for_error, exit_for_rehearsal, exit_for_result
 from bascule.cli.main import main
 from bascule.cli.progress import Progress
 from bascule.cli.summary import MAX_ROWS, print_account, print_receipts, print_result
@@ -53,6 +54,23 @@ def test_every_status_of_a_result_has_its_exit(status: Status, code: int) -> Non
 def test_a_guest_that_broke_the_protocol_is_no_failure_of_the_script() -> None:
     error = ScriptError(kind="protocol_violation", message="x")
     assert exit_for_result(Result(run_id="run-1", status="failed", errors=(error,))) == Exit.INTERNAL
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        ("ok", None, 0),
+        ("failed", "rehearsal_end", 0),
+        ("failed", "uncaught_exception", 1),
+        ("refused", "x", 3),
+    ],
+)
+def test_a_rehearsal_did_well_when_it_found_out_what_can_be_found_out(
+    status: Status, kind: str | None, code: int
+) -> None:
+    errors = () if kind is None else (ScriptError(kind=kind, message="x"),)
+    result = Result(run_id="run-1", status=status, errors=errors)
+    assert exit_for_rehearsal(Rehearsal(effects=(), complete=status == "ok", result=result)) == code
 
 
 @pytest.mark.parametrize(
@@ -160,7 +178,7 @@ def test_receipts_are_a_table_whose_middle_is_counted() -> None:
 def test_the_account_says_what_stayed_and_what_came_back() -> None:
     stream = io.StringIO()
     print_account(RESULT, stream)
-    assert "1 calls, 2,000 bytes of results stayed in the script, 8 bytes came back" in stream.getvalue()
+    assert "1 call, 2,000 bytes of results stayed in the script, 8 bytes came back" in stream.getvalue()
 
 
 def test_progress_is_plain_lines_where_there_is_no_terminal() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from bascule.bridge.sqlite_store import SqliteStore
 from bascule.cli.exits import Exit, exit_for_error
 from bascule.cli.main import app
 from bascule.wire import BasculeError
@@ -42,7 +44,7 @@ def suspend(folder: Path) -> tuple[Path, str]:
     store = folder / "runs.db"
     done = call(
         *("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "--quiet"),
-        *("--store", store, "--approve", "console", "--no-wait", "--hold-warm-s", "0"),
+        *("--store", store, "--approve", "console", "--no-wait"),
     )
     assert done.exit_code == Exit.SUSPENDED, done.output
     listed = call("runs", "list", "--store", store, "--status", "suspended", "--json")
@@ -64,12 +66,12 @@ def test_a_run_is_suspended_decided_resumed_shown_replayed_and_audited(folder: P
     result = json.loads(resumed.stdout)
     assert (result["value"], result["output"]) == ([2, 20], "begin\n")
     assert run_id in call("runs", "list", "--store", store).stdout
-    shown = call("runs", "show", run_id, "--store", store).stdout
-    assert "suspended" in shown
-    assert "finished" in shown
+    raw = call("runs", "show", run_id, "--store", store, "--journal").stdout
+    assert "suspended" in raw
+    assert "finished" in raw
     kinds = [
         json.loads(line)["kind"]
-        for line in call("runs", "show", run_id, "--store", store, "--json").stdout.splitlines()
+        for line in call("runs", "show", run_id, "--store", store, "--journal", "--json").stdout.splitlines()
     ]
     assert kinds[0] == "run_started"
     replayed = call("runs", "replay", run_id, "--store", store, "--isolation", "process")
@@ -86,6 +88,92 @@ def test_a_run_is_suspended_decided_resumed_shown_replayed_and_audited(folder: P
     assert {json.loads(line)["tool"] for line in stats} == {"look", "put"}
     again = call("runs", "cancel", run_id, "--store", store)
     assert again.exit_code == Exit.FAILED
+
+
+def test_a_suspended_run_has_a_page_that_says_what_comes_next(folder: Path) -> None:
+    store, run_id = suspend(folder)
+    (approval,) = [
+        json.loads(line) for line in call("approvals", "list", "--store", store, "--json").stdout.splitlines()
+    ]
+    page = call("runs", "show", run_id, "--store", store).stdout
+    for expected in (
+        "status     suspended\n",
+        "waits      call 2 put waits for a decision\n",
+        "1  print('begin')\n",
+        "output (6 bytes)\n  begin\n",
+        f"{approval['id']}  call 2: put ",
+        f"  bascule approvals show {approval['id']} --store {store}\n",
+        f"  bascule runs resume {run_id} --store {store} --tools SPEC\n",
+    ):
+        assert expected in page
+    assert re.search(r"1 │ look +│ read +│ .* │ done", page)
+    assert re.search(r"2 │ put +│ once +│ .* │ waits for approval", page)
+    told = json.loads(call("runs", "show", run_id, "--store", store, "--json").stdout)
+    assert (told["status"], told["output"], told["result"]) == ("suspended", "begin\n", None)
+    assert [each["id"] for each in told["approvals"]] == [approval["id"]]
+    assert [(each["tool"], each["state"]) for each in told["calls"]] == [
+        ("look", "done"),
+        ("put", "not_started"),
+    ]
+    listed = call("runs", "list", "--store", store).stdout
+    assert "print('begin')" in listed
+    assert "(call 2 put waits for a decision)" in listed
+
+
+def test_a_finished_run_has_a_page_also_after_retention(folder: Path) -> None:
+    store = folder / "runs.db"
+    done = call(
+        *("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "--quiet"),
+        *("--store", store, "--approve", "deny"),
+    )
+    assert done.exit_code == Exit.FAILED
+    listed = json.loads(call("runs", "list", "--store", store, "--json").stdout)
+    page = call("runs", "show", listed["run_id"], "--store", store).stdout
+    assert "ToolDenied (line 2)" in page
+    assert "2 calls, 1 bytes of results stayed" in page
+    assert "next" not in page
+    opened = SqliteStore(store)
+    assert opened.prune(before=float("inf")) == 1
+    opened.close()
+    pruned = call("runs", "show", listed["run_id"], "--store", store)
+    assert pruned.exit_code == 0, pruned.output
+    assert pruned.stdout.count("dropped by retention") == 3
+    assert "(script dropped by retention)" in call("runs", "list", "--store", store).stdout
+
+
+def test_what_a_script_writes_cannot_disguise_a_page(folder: Path) -> None:
+    (folder / "script.py").write_text("# \x1b[2Jfine \u202e\nprint('\\x1b[2J\\rx')\nput(2)\n")
+    store, run_id = suspend(folder)
+    for page in (
+        call("runs", "show", run_id, "--store", store).stdout,
+        call("runs", "list", "--store", store).stdout,
+    ):
+        assert not {"\x1b", "\u202e", "\r"} & set(page)
+        assert "\\u001b" in page
+
+
+def test_a_run_that_is_not_waited_for_needs_a_store(folder: Path) -> None:
+    done = call("run", folder / "script.py", "--tools", folder / "tools.py", "--no-wait")
+    assert done.exit_code == Exit.USAGE
+    assert "--no-wait needs --store FILE, which keeps the run" in done.stderr
+
+
+def test_a_rehearsal_lists_what_is_wanted_and_ends_well_where_it_cannot_go_on(folder: Path) -> None:
+    (folder / "script.py").write_text("x = put(2)\nprint(x + 1)\n")
+    command = ("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "-q")
+    done = call(*command, "--rehearse")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("The script wants 1 call with effects; none was made.\n")
+    assert "There may be more: the rehearsal ends here" in done.stdout
+    (folder / "script.py").write_text("put(2)\nraise ValueError('no')\n")
+    assert call(*command, "--rehearse").exit_code == Exit.FAILED
+
+
+def test_a_refused_script_brought_nothing_back(folder: Path) -> None:
+    (folder / "script.py").write_text("putt(2)\n")
+    done = call("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process")
+    assert done.exit_code == Exit.REFUSED
+    assert "0 calls, 0 bytes of results stayed in the script, 0 bytes came back" in done.stderr
 
 
 def test_a_recording_replays_and_a_changed_one_does_not(folder: Path) -> None:

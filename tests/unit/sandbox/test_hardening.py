@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from bascule.sandbox.backend import seccomp_profile
 from bascule.sandbox.hardening import container_settings
 from bascule.sandbox.limits import MIB, SandboxLimits
 from bascule.sandbox.refused import SYSTEM_CALLS
+from bascule.sandbox.seccomp import seccomp_profile
 
 
 def settings(run_id: str = "run-1", **limits: Any) -> dict[str, Any]:

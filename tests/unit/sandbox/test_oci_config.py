@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from bascule.sandbox import SandboxLimits
-from bascule.sandbox.backend import seccomp_profile
 from bascule.sandbox.hardening import container_settings
 from bascule.sandbox.limits import MIB
 from bascule.sandbox.oci_config import oci_config
+from bascule.sandbox.seccomp import seccomp_profile
 
 
 def settings() -> dict[str, Any]:

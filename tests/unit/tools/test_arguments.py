@@ -352,3 +352,15 @@ def test_definitions_that_refer_only_to_themselves_end_somewhere() -> None:
 def test_a_repair_that_does_not_help_reports_what_is_left() -> None:
     problem = only(taking(Annotated[int, Field(ge=10)]), {"it": 3.0})
     assert problem.message == "must be greater than or equal to 10"
+
+
+@pytest.mark.parametrize("number", [2.0**60, 1e20, 123456789012345680000.0, -(2.0**63), -0.0, 1e22])
+def test_a_float_runs_as_itself_however_many_digits_its_canonical_form_has(number: float) -> None:
+    @tool
+    def pay(amount: float) -> None:
+        """Pay."""
+
+    valid = pay.validate({"amount": number})
+    assert valid.values["amount"] == number
+    assert type(valid.values["amount"]) is float
+    assert pay.validate(valid.plain).canonical == valid.canonical

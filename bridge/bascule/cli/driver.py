@@ -1,0 +1,113 @@
+"""Drives an executor from the command line: signals, what tools print, and what is told at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import typer
+
+from bascule.cli.exits import Exit
+from bascule.cli.streams import tools_on_stderr
+
+if TYPE_CHECKING:
+    from bascule.bridge import Approver, Executor, Result, Store
+    from bascule.cli.next_steps import NextSteps
+
+Approve = Literal["terminal", "console", "deny", "all"]
+Isolation = Literal["container", "oci", "process"]
+
+T = TypeVar("T")
+
+
+def pick_approver(name: Approve) -> Approver:
+    """Return the approver of a name."""
+    from bascule.bridge import approve_all, ask_elsewhere, ask_in_terminal, deny_all
+
+    approvers: dict[Approve, Approver] = {
+        "terminal": ask_in_terminal,
+        "console": ask_elsewhere,
+        "deny": deny_all,
+        "all": approve_all,
+    }
+    return approvers[name]
+
+
+def suspend_at_once(limits: Mapping[str, float | None], *, wait: bool) -> dict[str, float | None]:
+    """Return limits under which a run that is not waited for is suspended without holding its sandbox.
+
+    ``hold_warm_s`` given as a flag or in the environment stays as it is.
+    """
+    held = limits.get("hold_warm_s") is not None or "BASCULE_HOLD_WARM_S" in os.environ
+    return {**limits, "hold_warm_s": 0.0} if not wait and not held else dict(limits)
+
+
+def drive(executor: Executor, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Open an executor, do one thing with it, close it; a signal ends the run and then the command.
+
+    Raises:
+        typer.Exit: ended by a signal; by then the run is cancelled and its sandbox removed.
+    """
+    import asyncio
+
+    async def inside() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        for name in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(name) is signal.SIG_DFL:  # nohup stays nohup
+                loop.add_signal_handler(name, task.cancel)
+        async with executor:
+            return await work()
+
+    try:
+        with tools_on_stderr():
+            return asyncio.run(inside())
+    except asyncio.CancelledError:
+        print("bascule: ended by a signal", file=sys.stderr)
+        raise typer.Exit(Exit.TERMINATED) from None
+    except KeyboardInterrupt:
+        print("bascule: interrupted", file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """What is told of a result beside the result itself.
+
+    Attributes:
+        json: the whole result as one JSON object.
+        receipts: a table of all calls.
+        quiet: no account.
+    """
+
+    json: bool
+    receipts: bool
+    quiet: bool
+
+    def tell(self, result: Result, store: Store, steps: NextSteps | None) -> None:
+        """Print a result; of one that is suspended in a store, how to go on.
+
+        Raises:
+            typer.Exit: standard output cannot be written.
+        """
+        from bascule.cli.summary import print_account, print_receipts, print_result, print_suspension
+
+        if self.receipts:
+            print_receipts(result, sys.stderr)
+        if not self.quiet:
+            print_account(result, sys.stderr)
+        try:
+            print_result(result, json=self.json)
+        except OSError as error:
+            # What is left in the buffer has nowhere to go.
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            print(f"bascule: the result cannot be written: {error}", file=sys.stderr)
+            raise typer.Exit(Exit.INTERNAL) from error
+        if result.status == "suspended" and steps is not None and not self.json:
+            from bascule.bridge.run_view import read_view
+
+            print_suspension(read_view(store, result.run_id), steps, sys.stderr)
