@@ -162,7 +162,7 @@ class AnthropicProtocol:
         def say(kind: str, **fields: Any) -> str:
             return event({"type": kind, **fields}, name=kind)
 
-        start = {**whole, "content": [], "stop_reason": None}
+        start: JsonObject = {**whole, "content": [], "stop_reason": None}
         if turn.usage is not None:
             start["usage"] = {"input_tokens": turn.usage[0], "output_tokens": 1}
         yield say("message_start", message=start)

@@ -107,9 +107,9 @@ def call_pieces(index: int, call: Any, rng: random.Random) -> Iterable[JsonObjec
         yield {"index": index, "function": {"arguments": piece}}
 
 
-def check_tools(tools: Any) -> None:
+def check_tools(tools: list[JsonObject]) -> None:
     """Refuse definitions that the API would refuse."""
-    require(isinstance(tools, list) and tools, "[] is too short - 'tools'")
+    require(tools, "[] is too short - 'tools'")
     names: set[str] = set()
     for number, tool in enumerate(tools):
         function = tool["function"]
@@ -162,7 +162,7 @@ def check_messages(messages: Any) -> None:
 
 def check_assistant(number: int, message: JsonObject) -> list[str]:
     """Return the ids of an assistant message's calls."""
-    calls = message.get("tool_calls")
+    calls: list[JsonObject] | None = message.get("tool_calls")
     require(calls is None or calls, f"Invalid 'messages[{number}].tool_calls': empty array.")
     require(
         calls or isinstance(message.get("content"), str), f"Invalid value for 'content' in messages[{number}]"

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 from tests.models.servers import JsonObject, WrittenTurn, event, require, split_text
 
@@ -127,7 +128,7 @@ class GeminiProtocol:
 def _struct(arguments: str) -> JsonObject:
     """Return arguments as the API sends them: always an object."""
     try:
-        found = json.loads(arguments)
+        found: Any = json.loads(arguments)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return cast("JsonObject", found) if isinstance(found, dict) else {}

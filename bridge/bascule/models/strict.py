@@ -149,7 +149,7 @@ def restore(arguments: JsonObject, schema: JsonObject) -> JsonObject:
 def _restored(value: JsonValue, schema: object, defs: Mapping[str, JsonValue], depth: int) -> JsonValue:
     branches = list(_branches(schema, defs)) if depth < 64 else []
     if isinstance(value, list):
-        inner = next((each["items"] for each in branches if "items" in each), {})
+        inner: JsonValue = next((each["items"] for each in branches if "items" in each), None)
         return [_restored(item, inner, defs, depth + 1) for item in value]
     if not isinstance(value, dict):
         return value

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bascule.bridge import Decision, Executor, approve_all
+from bascule.bridge import Decision, Event, Executor, approve_all
 from bascule.bridge.memory_store import MemoryStore
 from bascule.models import Agent, AgentEvent, AgentState, Budget, Price, StateInvalid, ToolSurface
 from tests.forks.backend import ForkBackend
@@ -68,7 +68,7 @@ async def test_a_model_runs_a_script_and_answers(forks: ForkBackend, api: str, s
 async def test_every_call_is_answered_in_order_whatever_it_is(
     forks: ForkBackend, api: str, stream: bool
 ) -> None:
-    bad = "{" if api in ("chat", "responses") or stream else "{}"
+    bad = "{}"  # an argument is missing; broken JSON is among the properties
     turn = calls(
         call("a1", "crm-orders", customer="Ann", status="paid"),
         WrittenCall(id="a2", name="add", arguments=bad),
@@ -86,8 +86,8 @@ async def test_every_call_is_answered_in_order_whatever_it_is(
     assert result.status == "done"
     assert shop.sent == ["ann: hi"]
     said = json.dumps(server.requests[1])
-    places = [said.index(text) for text in ("Ann", "no such tool!", "Bob", "sent to ann")]
-    assert places == sorted(places) or api != "chat"
+    for text in ("there is no tool named", "no such tool!", "sent to ann", "is missing"):
+        assert text in said
 
 
 async def test_nothing_of_a_turn_that_was_cut_off_is_called(forks: ForkBackend, api: str) -> None:
@@ -205,17 +205,21 @@ async def test_a_run_that_waits_for_people_suspends_the_conversation(forks: Fork
 async def test_a_cancelled_conversation_can_be_sent_on(forks: ForkBackend, api: str) -> None:
     turn = calls(
         call("a1", "add", a=1),
-        call("a2", "run_script", code="import time\nadd(a=1)\ntime.sleep(60)"),
+        call("a2", "run_script", code="import time\nrefund(order=1, amount=1)\ntime.sleep(60)"),
         call("a3", "add", a=2),
     )
-    started = asyncio.Event()
+    started, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def listen(event: AgentEvent) -> None:
-        if event.name == "call.started" and event.tool == "run_script":
-            started.set()
+    def listen(event: Event) -> None:
+        if (event.name, event.tool) == ("call.completed", "refund"):
+            loop.call_soon_threadsafe(started.set)
 
-    async with open_executor(forks, Shop()) as executor, scripted(api, [turn]) as (client, server):
-        conversation = Agent(client, executor, on_event=listen).start("go")
+    async with (
+        open_executor(forks, Shop(), approver=approve_all) as executor,
+        scripted(api, [turn]) as (client, server),
+    ):
+        executor.subscribe(listen)
+        conversation = Agent(client, executor).start("go")
         task = asyncio.ensure_future(conversation.run())
         await started.wait()
         task.cancel()
@@ -344,9 +348,8 @@ async def test_what_was_read_before_a_suspension_counts_after_it(forks: ForkBack
     async with open_executor(forks, Shop()) as executor, scripted("chat", turns) as (client, _):
         result = await Agent(client, executor).run("go")
         assert result.state.labels == ["private"]
-        conversation = Agent(client, executor).start()
-        conversation = Agent(client, executor)._open(AgentState.from_json(result.state.to_json()))
-        assert conversation.surface.labels == {"private"}
+        again = await Agent(client, executor).resume(result.state.to_json(), say="and?")
+    assert again.state.labels == ["private"]
 
 
 def test_callers_without_an_event_loop_have_the_same() -> None:

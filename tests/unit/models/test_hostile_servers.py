@@ -40,12 +40,14 @@ def mutations(value: Any) -> list[Any]:
     odd: list[Any] = [None, [], {}, "x", -1, True, [None], {"type": "x"}]
     found = [each for each in odd if type(each) is not type(value)]
     if isinstance(value, dict):
-        for key, inner in value.items():
-            found += [{**value, key: each} for each in mutations(inner)]
-            found.append({other: value[other] for other in value if other != key})
+        members: dict[str, Any] = value
+        for key, inner in members.items():
+            found += [{**members, key: each} for each in mutations(inner)]
+            found.append({other: members[other] for other in members if other != key})
     if isinstance(value, list):
-        for place, inner in enumerate(value):
-            found += [[*value[:place], each, *value[place + 1 :]] for each in mutations(inner)]
+        items: list[Any] = value
+        for place, inner in enumerate(items):
+            found += [[*items[:place], each, *items[place + 1 :]] for each in mutations(inner)]
     return found
 
 
