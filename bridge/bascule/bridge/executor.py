@@ -148,6 +148,7 @@ class Executor:
         wait: bool = True,
         only: Collection[str] | None = None,
         labels: Collection[str] = (),
+        run_id: str | None = None,
     ) -> Result:
         """Run one script to its end.
 
@@ -160,6 +161,7 @@ class Executor:
             only: names of the tools this script may call; None for all. The others do not exist for it.
             labels: labels the run carries from its beginning, for the policy's ``run_labels``: what the
                 author of the script has read before, in earlier runs.
+            run_id: a name of its own in the store (see `new_run_id`); None draws one.
 
         Raises:
             SandboxError: there is no sandbox to be had; the message says what to do.
@@ -171,6 +173,8 @@ class Executor:
         backend = await self._open()
         stubs = self._stubs if only is None else tuple(each for each in self._stubs if each.name in only)
         order = replace(self._order(script, seed, backend), stubs=stubs, labels=frozenset(labels))
+        if run_id is not None:
+            order = replace(order, run_id=run_id)
         return await self._see_through(await run_script(order, self._surroundings(backend)), wait=wait)
 
     async def rehearse(self, script: str, *, seed: int | None = None) -> Rehearsal:
@@ -382,7 +386,7 @@ class Executor:
 
     def _order(self, script: str, seed: int | None, backend: Backend) -> RunOrder:
         return RunOrder(
-            run_id=f"run-{secrets.token_hex(8)}",
+            run_id=new_run_id(),
             script=script,
             seed=secrets.randbits(63) if seed is None else seed,
             now=time.time(),
@@ -409,3 +413,8 @@ class Executor:
             redactor=self._redactor,
             throttle=self._throttle,
         )
+
+
+def new_run_id() -> str:
+    """Return a random name for a run."""
+    return f"run-{secrets.token_hex(8)}"

@@ -113,12 +113,13 @@ class ToolSurface:
         """Count labels as read, for every later run."""
         self._labels |= frozenset(labels)
 
-    async def call(self, name: str, arguments: object) -> SurfaceResult:
+    async def call(self, name: str, arguments: object, *, run_id: str | None = None) -> SurfaceResult:
         """Make one call for the model.
 
         Args:
             name: of one of `tools`. Untrusted.
             arguments: decoded JSON by name. Untrusted.
+            run_id: for the run that the call may start, for who follows its events; see `Executor.run`.
 
         Raises:
             BasculeError: the host cannot run anything now (no engine, no store); see `Executor.run`.
@@ -128,21 +129,23 @@ class ToolSurface:
         given = cast("dict[str, JsonValue]", arguments)
         direct = self._direct_by_name.get(name)
         if direct is not None and direct.tool is not None:
-            return await self._call_direct(direct.tool, given)
+            return await self._call_direct(direct.tool, given, run_id)
         own = next((each for each in self.tools if each.name == name and each.tool is None), None)
         if own is None:
             return self._unknown(name)
         try:
-            return await self._call_own(own, given)
+            return await self._call_own(own, given, run_id)
         except msgspec.ValidationError as error:
             wanted = ", ".join(own.parameters["properties"])  # type: ignore[arg-type]
             return refuse(f"{own.name}: {error}. Parameters: {wanted}"[:1000], code="invalid_arguments")
 
     # ------------------------------------------------------------ the calls
 
-    async def _call_own(self, own: SurfaceTool, given: dict[str, JsonValue]) -> SurfaceResult:
+    async def _call_own(
+        self, own: SurfaceTool, given: dict[str, JsonValue], run_id: str | None
+    ) -> SurfaceResult:
         if own is RUN_SCRIPT:
-            return await self._run_script(_read(given, _Code).code)
+            return await self._run_script(_read(given, _Code).code, run_id)
         if own is SEARCH_TOOLS:
             search = _read(given, _Search)
             return self._search(search.query, search.limit)
@@ -155,7 +158,7 @@ class ToolSurface:
             return self._get_run(_read(given, _Run).run_id)
         return await self._resume_run(_read(given, _Run).run_id)
 
-    async def _run_script(self, code: str) -> SurfaceResult:
+    async def _run_script(self, code: str, run_id: str | None) -> SurfaceResult:
         if len(code) > MAX_CODE_CHARS:
             return refuse(
                 f"the script has {len(code)} characters, at most {MAX_CODE_CHARS} are accepted",
@@ -168,15 +171,19 @@ class ToolSurface:
             if len(self.scriptable) == len(self.executor.registry)
             else {each.name for each in self.scriptable}
         )
-        result = await self.executor.run(code, wait=self.wait, only=only, labels=self._labels)
+        result = await self.executor.run(code, wait=self.wait, only=only, labels=self._labels, run_id=run_id)
         return self._answer(result, direct=False)
 
-    async def _call_direct(self, tool: str, arguments: dict[str, JsonValue]) -> SurfaceResult:
+    async def _call_direct(
+        self, tool: str, arguments: dict[str, JsonValue], run_id: str | None
+    ) -> SurfaceResult:
         try:
             script = write_script(tool, arguments)
         except ValueError as error:
             return refuse(f"{tool}: {error}"[:1000], code="invalid_arguments")
-        result = await self.executor.run(script, wait=self.wait, only={tool}, labels=self._labels)
+        result = await self.executor.run(
+            script, wait=self.wait, only={tool}, labels=self._labels, run_id=run_id
+        )
         return self._answer(result, direct=True)
 
     def _answer(self, result: Result, *, direct: bool) -> SurfaceResult:
