@@ -11,9 +11,10 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self, cast
 
 from bascule.bridge.approval import Approver, Decision, deny_all
 from bascule.bridge.approval_card import Card
@@ -41,7 +42,8 @@ from bascule.bridge.store import Answer, Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, PoolLimits, WarmPool, open_backend
-from bascule.tools import AnyTool, ArgumentsInvalid, Registry
+from bascule.tools import ArgumentsInvalid, Registry, ToolDefinitionError
+from bascule.tools.source import AnySource, open_sources, split_sources
 
 TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
@@ -63,8 +65,8 @@ class Executor:
     Many scripts may run at once; each gets its own sandbox, journal and budgets.
 
     Args:
-        tools: functions, tools, or a registry; everything a script may call. A plain function becomes a tool
-            with effects ``once``.
+        tools: functions, tools, sources of tools, or a registry; everything a script may call. A plain
+            function becomes a tool with effects ``once``. Sources are opened and closed with the executor.
         policy: rules; None takes the declared effects (reads are allowed, everything else asks).
         approver: who is asked: deny_all, approve_all, ask_in_terminal, or a function (sync or async) from
             ApprovalRequest to Decision.
@@ -73,7 +75,8 @@ class Executor:
         store: where journals are kept; None keeps the newest ones in memory.
         user: on whose behalf: a name, or a User with the groups the host vouches for.
         secrets: values that never reach guest, model, log or journal: results and messages of tools are
-            cleaned of them, calls that carry one are refused.
+            cleaned of them, calls that carry one are refused. Those with a name (a mapping) are given to
+            tools that declare it.
         secret_patterns: regular expressions of further ones.
         warm: sandboxes kept ready for the next runs. None keeps one from the second run on, a number so many
             from the opening on, 0 starts each when it is needed.
@@ -83,12 +86,12 @@ class Executor:
 
     Raises:
         ToolDefinitionError: a tool cannot be offered.
-        PolicyError: a rule can never match these tools.
+        PolicyError: a rule can never match these tools. With sources this is found when they are opened.
     """
 
     def __init__(
         self,
-        tools: Registry | Iterable[AnyTool | Callable[..., Any]],
+        tools: Registry | Iterable[AnySource],
         *,
         policy: Policy | None = None,
         approver: Approver = deny_all,
@@ -96,16 +99,24 @@ class Executor:
         limits: Limits = _DEFAULT_LIMITS,
         store: Store | None = None,
         user: str | User | None = None,
-        secrets: Iterable[str] = (),
+        secrets: Mapping[str, str] | Iterable[str] = (),
         secret_patterns: Iterable[str] = (),
         warm: int | None = None,
         docker_host: str | None = None,
         runtime: str | None = None,
         backend: Backend | None = None,
     ) -> None:
-        self._registry = tools if isinstance(tools, Registry) else Registry(tools)
+        ready, self._sources = ([], []) if isinstance(tools, Registry) else split_sources(tools)
+        self._registry = tools if isinstance(tools, Registry) else Registry(ready)
+        named: dict[str, str] = {}
+        if isinstance(secrets, Mapping):
+            named.update(cast("Mapping[str, str]", secrets))
+            secrets = named.values()
+        self._secrets = named
         self._policy = policy or Policy.default()
-        self._policy.check(self._registry)
+        if not self._sources:
+            self._check(self._registry)
+        self._open_sources = AsyncExitStack()
         self._approver = approver
         self._isolation: Isolation = isolation
         self._limits = limits
@@ -132,7 +143,11 @@ class Executor:
     # ------------------------------------------------------------ with an event loop
 
     async def __aenter__(self) -> Self:
-        await self._open()
+        try:
+            await self._open()
+        except BaseException:
+            await self._open_sources.aclose()  # the sandbox is what failed
+            raise
         return self
 
     async def __aexit__(
@@ -257,6 +272,7 @@ class Executor:
         backend, self._backend = self._backend, None
         if backend is not None and self._owns_backend:
             await backend.close()
+        await self._open_sources.aclose()
         self._workers.close()
         self._approver_workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._events.close)
@@ -325,7 +341,8 @@ class Executor:
         Raises:
             PolicyError: a rule can never match these tools; the old policy stays.
         """
-        policy.check(self._registry)
+        if not self._sources:
+            policy.check(self._registry)
         self._policy = policy
 
     def _check_edit(self, card: Card, arguments: Mapping[str, JsonValue]) -> bytes:
@@ -343,7 +360,7 @@ class Executor:
 
     @property
     def registry(self) -> Registry:
-        """Everything a script may call."""
+        """Everything a script may call; the tools of sources from the opening on."""
         return self._registry
 
     @property
@@ -364,11 +381,13 @@ class Executor:
     async def _open(self) -> Backend:
         if self._closed:
             raise ExecutorClosedError
-        if self._backend is not None:
+        if self._backend is not None and not self._sources:
             return self._backend
         if self._opening is None:
             self._opening = asyncio.Lock()
         async with self._opening:
+            if self._sources:
+                await self._add_sources()
             if self._backend is None:
                 backend = await asyncio.to_thread(
                     open_backend, self._isolation, docker_host=self._docker_host, runtime=self._runtime
@@ -376,6 +395,25 @@ class Executor:
                 await backend.sweep()
                 self._backend = self._pooled(backend)
             return self._backend
+
+    def _check(self, registry: Registry) -> None:
+        self._policy.check(registry)
+        for tool in registry:
+            for name in tool.secrets:
+                if name not in self._secrets:
+                    raise ToolDefinitionError(
+                        "tool_secret_missing",
+                        f"{tool.name} needs the secret {name}; give it: secrets={{{name!r}: ...}}",
+                        location=tool.location,
+                    )
+
+    async def _add_sources(self) -> None:
+        """Open the sources and take up their tools, all or none."""
+        async with AsyncExitStack() as stack:
+            registry = Registry([*self._registry, *await open_sources(self._sources, stack)])
+            self._check(registry)
+            self._registry, self._stubs, self._sources = registry, registry.stubs(), []
+            self._open_sources = stack.pop_all()
 
     def _pooled(self, backend: Backend) -> Backend:
         floor = 1 if self._warm is None else self._warm
@@ -392,6 +430,7 @@ class Executor:
             now=time.time(),
             user=None if self._user is None else self._user.name,
             groups=frozenset() if self._user is None else self._user.groups,
+            tenant=None if self._user is None else self._user.tenant,
             image=backend.image_hash,
             stubs=self._stubs,
             guest_limits=self._limits.for_guest(),
@@ -412,6 +451,7 @@ class Executor:
             resources=self._resources,
             redactor=self._redactor,
             throttle=self._throttle,
+            secrets=self._secrets,
         )
 
 

@@ -48,7 +48,7 @@ class LiveRun:
         self._budget = Budget(around.limits)
         self._clock = RunClock(around.limits, changed=self._wake)
         parking = Parking(self._wake)
-        user = None if order.user is None else User(name=order.user, groups=order.groups)
+        user = None if order.user is None else User(name=order.user, groups=order.groups, tenant=order.tenant)
         asking = Asking(
             run_id=order.run_id,
             script=order.script,
@@ -99,6 +99,7 @@ class LiveRun:
             store=around.store,
             redactor=around.redactor,
             throttle=around.throttle,
+            secrets=around.secrets,
             rehearsal=around.rehearsal,
         )
         replay = None if history is None else Replay(history)

@@ -22,6 +22,7 @@ from bascule.bridge.errors import LeaseLost, RunBusy, RunNotFound
 from bascule.bridge.history import read_script
 from bascule.bridge.journal import EventKind, Fact, Journal, JournalEntry
 from bascule.bridge.memory_approvals import MemoryApprovals
+from bascule.bridge.memory_artifacts import MemoryArtifacts
 from bascule.bridge.memory_journal import MemoryJournal
 from bascule.bridge.noted import Batch, NotedAudit, NotedEvent
 from bascule.bridge.store import Answer, AuditEntry, RunRecord, RunStatus
@@ -57,6 +58,7 @@ class MemoryStore:
         self._waiters = Waiters()
         self._key = secrets.token_bytes(32)
         self.approvals = MemoryApprovals(self)
+        self.artifacts = MemoryArtifacts()
 
     def open_journal(self, record: RunRecord) -> MemoryJournal:
         """See `Store.open_journal`."""

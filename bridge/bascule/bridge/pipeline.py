@@ -35,13 +35,14 @@ from bascule.bridge.limits import Limits
 from bascule.bridge.narrator import Narrator
 from bascule.bridge.parking import Parking
 from bascule.bridge.policy import Verdict
+from bascule.bridge.preview import preview_call
 from bascule.bridge.receipt import CallError, CallState
 from bascule.bridge.redaction import Redactor
 from bascule.bridge.rehearsal import NOTHING, WantedEffects
 from bascule.bridge.store import Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
-from bascule.tools import AnyTool, Arguments, Registry
+from bascule.tools import AnyTool, Arguments, Registry, ToolContext
 from bascule.wire import ToolFailure
 
 
@@ -65,6 +66,7 @@ class Crossing:
     store: Store
     redactor: Redactor
     throttle: Throttle
+    secrets: Mapping[str, str]
     rehearsal: WantedEffects | None = None
 
 
@@ -111,7 +113,19 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
                 value = await _settle(tool, arguments, record, record.past, shared)
                 result = _deliverable(tool, value, record, shared)
         while verdict is not None and result is None:
-            clearance = await shared.gate.clear(tool, record, arguments, verdict)
+            clearance = await shared.gate.clear(
+                tool,
+                record,
+                arguments,
+                verdict,
+                lambda shown: preview_call(
+                    tool,
+                    shown,
+                    _context(tool, shown, record, shared),
+                    workers=shared.workers,
+                    redactor=shared.redactor,
+                ),
+            )
             arguments, result = clearance.arguments, clearance.response
             if result is not None:
                 record.state = "answered"
@@ -165,14 +179,20 @@ def _is_first(record: CallRecord, ledger: Ledger) -> bool:
 
 async def _check(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> None:
     if tool.check is not None:
-        context = context_of(tool, arguments, record, run_id=shared.run_id)
+        context = _context(tool, arguments, record, shared)
         await check_business(tool, arguments, context, workers=shared.workers, run_id=shared.run_id)
+
+
+def _context(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> ToolContext:
+    return context_of(
+        tool, arguments, record, run_id=shared.run_id, user=shared.gate.user, secrets=shared.secrets
+    )
 
 
 async def _call(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> object:
     """Call the tool that was just dispatched; wait for its job if it hands over to one elsewhere."""
     shared.narrator.call("call.started", record)
-    context = context_of(tool, arguments, record, run_id=shared.run_id)
+    context = _context(tool, arguments, record, shared)
     value = await call_tool(
         tool,
         arguments,

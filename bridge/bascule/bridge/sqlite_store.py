@@ -21,6 +21,7 @@ from bascule.bridge.history import read_script
 from bascule.bridge.journal import PAYLOAD_DIGEST, Fact, Journal, JournalEntry
 from bascule.bridge.noted import NotedAudit, NotedEvent
 from bascule.bridge.sqlite_approvals import SqliteApprovals
+from bascule.bridge.sqlite_artifacts import SqliteArtifacts
 from bascule.bridge.sqlite_entries import read_entries
 from bascule.bridge.sqlite_journal import (
     SqliteJournal,
@@ -63,6 +64,7 @@ class SqliteStore:
         self._waiters = Waiters()
         self._closed = False
         self.approvals = SqliteApprovals(self)
+        self.artifacts = SqliteArtifacts(self)
 
     # ------------------------------------------------------------ runs
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 from bascule.bridge.approvals_table import ApprovalTable
+from bascule.bridge.artifacts import ArtifactTable
 from bascule.bridge.journal import Fact, Journal, JournalEntry
 
 RunStatus = Literal["running", "suspended", "finished"]
@@ -102,6 +103,11 @@ class Store(Protocol):
     @property
     def approvals(self) -> ApprovalTable:
         """Records of approvals."""
+        ...
+
+    @property
+    def artifacts(self) -> ArtifactTable:
+        """Large values that runs keep for later ones."""
         ...
 
     def open_journal(self, record: RunRecord) -> Journal:

@@ -40,6 +40,7 @@ DECLARED = frozenset(
         "docker",
         "limits",
         "msgspec",
+        "psycopg",
         "pydantic",
         "pydantic_core",
         "rfc8785",
@@ -47,6 +48,7 @@ DECLARED = frozenset(
         "tenacity",
         "toktok",
         "typer",
+        "wordllama",
         "yaml",
     }
 )

@@ -7,9 +7,10 @@ from bascule.tools.arguments import Arguments
 from bascule.tools.canonical import canonical_json
 from bascule.tools.context import DidNotHappen, Happened, Pending, ToolContext
 from bascule.tools.errors import ArgumentsInvalid, Problem, ResultInvalid, ToolDefinitionError, ToolLoadError
-from bascule.tools.loading import load_tools
+from bascule.tools.loading import load_sources, load_tools
 from bascule.tools.registry import Registry
-from bascule.tools.stubs import render_stubs
+from bascule.tools.source import ToolSource
+from bascule.tools.stubs import FittedStubs, fit_stubs, render_stubs
 from bascule.tools.tool import AnyTool, Effects, Tool, tool
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ArgumentsInvalid",
     "DidNotHappen",
     "Effects",
+    "FittedStubs",
     "Happened",
     "Pending",
     "Problem",
@@ -27,7 +29,10 @@ __all__ = [
     "ToolContext",
     "ToolDefinitionError",
     "ToolLoadError",
+    "ToolSource",
     "canonical_json",
+    "fit_stubs",
+    "load_sources",
     "load_tools",
     "render_stubs",
     "tool",

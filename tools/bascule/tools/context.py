@@ -5,6 +5,7 @@ A parameter annotated with `ToolContext` gets it; scripts and models never see t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,12 +21,17 @@ class ToolContext:
             services that take one. Empty when the tool is called by plain Python.
         run_id, seq: the call.
         attempt: 1, or more when an earlier attempt failed or its host died.
+        user, tenant: for whom the run is made, as the host vouches for it; None when that is not known.
+        secrets: values of the secrets that the tool declares, by name; never shown, not even by ``repr``.
     """
 
     idempotency_key: str = ""
     run_id: str = ""
     seq: int = 0
     attempt: int = 1
+    user: str | None = None
+    tenant: str | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
