@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Optional
 
 import typer
 
@@ -27,9 +27,9 @@ _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
     typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
 ]
-_User = Annotated[Optional[str], typer.Option("--user", help="For whom the runs are. Default: who runs this.")]  # noqa: UP045
+_User = Annotated[str | None, typer.Option("--user", help="For whom the runs are. Default: who runs this.")]
 _Approve = Annotated[
-    Optional[Decider],  # noqa: UP045  # as above
+    Decider | None,
     typer.Option(
         "--approve",
         help="Who decides where policy asks: people, in the console or by `bascule approvals`, which needs"
@@ -62,23 +62,37 @@ _DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address 
 _Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
 
 
+_FLAGS: Final[dict[str, Any]] = {
+    "tools": _Tools,
+    "policy": _Policy,
+    "user": _User,
+    "approve": _Approve,
+    "isolation": _Isolation,
+    "store": _StoreFile,
+    "console_url": _Console,
+    "direct": _Direct,
+    "docker_host": _DockerHost,
+    "runtime": _Runtime,
+}
+
+
 def register(app: typer.Typer) -> None:
     """Add the command, with one flag for each row of the table of limits."""
-    app.command("mcp")(add_limit_flags(serve_mcp))
+    app.command("mcp")(add_limit_flags(serve_mcp, _FLAGS))
 
 
 def serve_mcp(
     *,
-    tools: _Tools,
-    policy: _Policy = None,
-    user: _User = None,
-    approve: _Approve = None,
-    isolation: _Isolation = "container",
-    store: _StoreFile = None,
-    console_url: _Console = None,
-    direct: _Direct = "fit",
-    docker_host: _DockerHost = None,
-    runtime: _Runtime = None,
+    tools: list[str],
+    policy: list[Path] | None = None,
+    user: str | None = None,
+    approve: Decider | None = None,
+    isolation: Isolation = "container",
+    store: Path | None = None,
+    console_url: str | None = None,
+    direct: Direct = "fit",
+    docker_host: str | None = None,
+    runtime: str | None = None,
     **limits: float | None,
 ) -> None:
     """Serve the tools to an MCP host on standard input and output, until it closes its side.
@@ -131,4 +145,3 @@ def serve_mcp(
             drive(executor, lambda: serve_descriptors(server, read_from, write_to))
         finally:
             kept.close()
-

@@ -8,6 +8,7 @@ decides in the console, on the command line or through the API; the host gets th
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from importlib.metadata import version
@@ -22,6 +23,7 @@ from bascule.models.surface import ToolSurface
 from bascule.wire import BasculeError
 
 try:
+    import anyio
     import mcp_types as types
     from mcp.server.lowlevel.server import Server
     from mcp.server.transport_security import TransportSecuritySettings
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 
 CALLS_AT_ONCE: Final = 32
 """Calls that one server works on at once; further ones are refused, with words that say so."""
+
+GRACE_S: Final = 10.0
+"""Seconds that a cancelled run has for the effects it has dispatched; after that it can only be resumed."""
 
 MAX_NAMES_CHARS: Final = 600
 """Characters of tool names in the description of ``run_script``, for hosts that show no instructions."""
@@ -161,19 +166,32 @@ async def _call(
     surface: ToolSurface, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
 ) -> SurfaceResult:
     arguments: dict[str, Any] = params.arguments or {}
-    run_id = arguments.get("run_id") if params.name == "resume_run" else new_run_id()
+    own = new_run_id()
+    watched = arguments.get("run_id") if params.name == "resume_run" else own
 
     async def report(steps: float, text: str) -> None:
         await ctx.session.report_progress(steps, None, text)
 
-    watched = run_id if isinstance(run_id, str) and _asks_for_progress(ctx) else None
-    async with relay_progress(surface.executor, watched, report):
-        own = params.name != "resume_run" and isinstance(run_id, str)
-        return await surface.call(params.name, arguments, run_id=run_id if own else None)
+    async with relay_progress(surface.executor, watched if isinstance(watched, str) else None, report):
+        # In a task of its own: the cancellation of a request comes again at every await, and would cut short
+        # what a run does to end well.
+        calling = asyncio.create_task(surface.call(params.name, arguments, run_id=own))
+        try:
+            return await asyncio.shield(calling)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True):
+                await _end(surface, own, calling)
+            raise
 
 
-def _asks_for_progress(ctx: ServerRequestContext[Any, Any]) -> bool:
-    return ctx.meta is not None and ctx.meta.get("progress_token") is not None
+async def _end(surface: ToolSurface, run_id: str, calling: asyncio.Task[SurfaceResult]) -> None:
+    """End a call nobody waits for any more: its run is cancelled; one that it took up stays resumable."""
+    if await surface.executor.cancel(run_id):
+        await asyncio.wait({calling}, timeout=GRACE_S)
+    calling.cancel()
+    await asyncio.wait({calling})
+    if not calling.cancelled() and (error := calling.exception()) is not None:
+        _log.error("a cancelled call ended in an error: %s", error)
 
 
 def _answer(result: SurfaceResult) -> types.CallToolResult:

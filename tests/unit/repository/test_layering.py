@@ -37,14 +37,18 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 DECLARED = frozenset(
     {
         "RestrictedPython",
+        "anyio",
         "docker",
         "limits",
+        "mcp",
+        "mcp_types",
         "msgspec",
         "psycopg",
         "pydantic",
         "pydantic_core",
         "rfc8785",
         "rich",
+        "starlette",
         "tenacity",
         "toktok",
         "typer",
