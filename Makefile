@@ -51,11 +51,12 @@ coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is
 	@$(BIN)/coverage report --omit "*/bascule/guest/*,*/bascule/wire/*"
 	@$(BIN)/coverage report --include "*/bascule/guest/*,*/bascule/wire/*" --fail-under 100
 
-conformance: venv ## Run model-written scripts through the container and print what differs
-	@$(GUEST) $(BIN)/pytest tests/conformance
+conformance: venv ## Run model-written scripts, and all tasks of two public benchmarks, through the container
+	@BASCULE_ALL_TASKS=1 $(GUEST) $(BIN)/pytest tests/conformance
 
-bench: venv ## Measure floors, peers and Bascule in turn; tables and verdicts, JSON under artifacts/
+bench: venv ## Measure floors, peers and Bascule in turn, then tokens; tables, verdicts, JSON under artifacts/
 	@$(GUEST) $(BIN)/python -m tests.bench
+	@$(GUEST) $(BIN)/python -m tests.bench.tokens
 
 bench-faults: venv ## Kill hosts at 20,000 points (DEATHS=n), then guests, hosts and an engine under 1,000 runs (root)
 	@$(BIN)/python -m tests.faults.random_runs $(or $(DEATHS),20000)

@@ -115,7 +115,7 @@ def test_a_type_gives_a_schema_and_a_stub_or_a_definition_error(annotation: Any)
         assert_parameter_is_named(error)
         return
     json.dumps(made.parameters)
-    ast.parse(render_stubs([made], level="full"))
+    ast.parse(render_stubs([made], detail="full"))
 
 
 @BRIEF
@@ -259,7 +259,7 @@ def test_any_description_leaves_the_stub_valid_python(text: str) -> None:
     take.__doc__ = text
     made = tool(take)
     for level in ("full", "signatures", "names"):
-        tree = ast.parse(render_stubs([made], level=level))
+        tree = ast.parse(render_stubs([made], detail=level))
         assert len(tree.body) == 1
 
 

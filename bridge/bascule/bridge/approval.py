@@ -45,6 +45,7 @@ class ApprovalRequest:
         approvers: who may decide, in words, one line per rule; empty when anybody may.
         decided: decisions so far, in words.
         evidence: which argument values were seen in which earlier result.
+        preview: what the tool itself says the call would do, empty when it says nothing.
         note: why the call is asked about again.
         tools: what a grant for the whole script would be for.
         shown: the arguments as the tool receives them: a whole float is ``30.0`` there, ``30`` in
@@ -72,6 +73,7 @@ class ApprovalRequest:
     approvers: tuple[str, ...] = ()
     decided: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    preview: str = ""
     note: str = ""
     tools: tuple[str, ...] = ()
     shown: bytes = b""

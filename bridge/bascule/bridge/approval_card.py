@@ -85,6 +85,7 @@ class Card:
         requester: for whom the run is made.
         tools: tools the run has asked about so far; the list of a ``script`` grant.
         evidence: which argument values were seen in which earlier result, in words.
+        preview: what the tool itself says the call would do; untrusted, for people only.
         note: why the same call is asked about again.
         voices: decisions so far; those on other arguments are dropped by an edit.
         response: JSON that a person answered in the tool's place.
@@ -104,6 +105,7 @@ class Card:
     duplicate: bool = False
     tools: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    preview: str = ""
     note: str = ""
     original: str | None = None
     voices: tuple[Voice, ...] = ()

@@ -14,6 +14,8 @@ from bascule.bridge.approval import ApprovalRequest
 from bascule.bridge.display import show, show_json
 
 ARGUMENT_CHARS: Final = 4000
+PREVIEW_LINES: Final = 60
+_MARGIN: Final = "\n" + " " * 13 + "| "
 
 
 def describe_request(request: ApprovalRequest) -> str:
@@ -31,6 +33,8 @@ def describe_request(request: ApprovalRequest) -> str:
     rows += [("approvers", show(line)) for line in request.approvers]
     rows += [("decided", show(line, max_chars=300)) for line in request.decided]
     rows += [("seen", show(line, max_chars=300)) for line in request.evidence]
+    if request.preview:
+        rows.append(("preview", _show_preview(request.preview)))
     if request.editable:
         rows.append(("editable", show(", ".join(request.editable))))
     if request.expires_at is not None:
@@ -43,6 +47,15 @@ def describe_request(request: ApprovalRequest) -> str:
     if request.duplicate:
         rows.append(("beware", "the same call with the same arguments was already made in this run"))
     return "\n" + "".join(f"  {name:<10} {text}\n" for name, text in rows)
+
+
+def _show_preview(preview: str) -> str:
+    """Show a tool's own words line by line, behind a mark, so that they cannot pass for rows of the card."""
+    lines = preview.rstrip("\n").split("\n")
+    shown = [show(line, max_chars=300) for line in lines[:PREVIEW_LINES]]
+    if len(lines) > PREVIEW_LINES:
+        shown.append(f"[... {len(lines) - PREVIEW_LINES} lines left out]")
+    return "".join(f"{_MARGIN}{line}" for line in shown)[len(_MARGIN) - 2 :]
 
 
 def describe_batch(requests: Sequence[ApprovalRequest]) -> str:

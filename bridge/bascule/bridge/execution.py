@@ -27,6 +27,7 @@ from bascule.bridge.history import CallHistory
 from bascule.bridge.journal import EventKind, Fact, Journal
 from bascule.bridge.lanes import Turn
 from bascule.bridge.ledger import CallRecord
+from bascule.bridge.matching import User
 from bascule.bridge.parking import Parking
 from bascule.bridge.store import LEASE_S, Answer, Store
 from bascule.bridge.workers import Workers
@@ -90,7 +91,7 @@ class Recovery:
             return await again()
         record.state = "unknown"
         if tool.reconcile is not None:
-            key = context_of(tool, arguments, record, run_id=self.run_id).idempotency_key
+            key = key_of(tool, arguments, record, run_id=self.run_id)
             answer = await self._ask_tool(tool, record, tool.reconcile, key)
             if isinstance(answer, Happened):
                 return answer.value
@@ -167,18 +168,37 @@ def _unknown(tool: AnyTool) -> CallFailed:
     return CallFailed(unknown_outcome(tool, "its host died before it ended", exception=None), "unknown")
 
 
-def context_of(tool: AnyTool, arguments: Arguments, record: CallRecord, *, run_id: str) -> ToolContext:
-    """Return what a tool is told about a call."""
-    seq = record.call.seq
-    key = idempotency_key(run_id=run_id, seq=seq, tool=tool.name, args_sha256=arguments.digest)
-    return ToolContext(idempotency_key=key, run_id=run_id, seq=seq, attempt=max(record.attempts, 1))
+def key_of(tool: AnyTool, arguments: Arguments, record: CallRecord, *, run_id: str) -> str:
+    """Return the idempotency key of a call."""
+    return idempotency_key(run_id=run_id, seq=record.call.seq, tool=tool.name, args_sha256=arguments.digest)
+
+
+def context_of(
+    tool: AnyTool,
+    arguments: Arguments,
+    record: CallRecord,
+    *,
+    run_id: str,
+    user: User | None,
+    secrets: Mapping[str, str],
+) -> ToolContext:
+    """Return what a tool is told about a call; of the secrets those it declares."""
+    return ToolContext(
+        idempotency_key=key_of(tool, arguments, record, run_id=run_id),
+        run_id=run_id,
+        seq=record.call.seq,
+        attempt=max(record.attempts, 1),
+        user=None if user is None else user.name,
+        tenant=None if user is None else user.tenant,
+        secrets={name: secrets[name] for name in tool.secrets},
+    )
 
 
 def start_facts(tool: AnyTool, arguments: Arguments, record: CallRecord, *, run_id: str) -> dict[str, Fact]:
     """Count one more start of the tool, and return what DISPATCHED says of it."""
     record.attempts += 1
-    context = context_of(tool, arguments, record, run_id=run_id)
-    facts: dict[str, Fact] = {"attempt": context.attempt, "key": context.idempotency_key}
+    key = key_of(tool, arguments, record, run_id=run_id)
+    facts: dict[str, Fact] = {"attempt": record.attempts, "key": key}
     if record.edited_by is not None:
         facts["arguments"] = arguments.canonical.decode()
     return facts

@@ -11,9 +11,10 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self, cast
 
 from bascule.bridge.approval import Approver, Decision, deny_all
 from bascule.bridge.approval_card import Card
@@ -41,7 +42,8 @@ from bascule.bridge.store import Answer, Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, PoolLimits, Reuse, WarmPool, open_backend
-from bascule.tools import AnyTool, ArgumentsInvalid, Registry
+from bascule.tools import ArgumentsInvalid, Registry, ToolDefinitionError
+from bascule.tools.source import AnySource, open_sources, split_sources
 
 TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
@@ -63,8 +65,8 @@ class Executor:
     Many scripts may run at once; each gets its own sandbox, journal and budgets.
 
     Args:
-        tools: functions, tools, or a registry; everything a script may call. A plain function becomes a tool
-            with effects ``once``.
+        tools: functions, tools, sources of tools, or a registry; everything a script may call. A plain
+            function becomes a tool with effects ``once``. Sources are opened and closed with the executor.
         policy: rules; None takes the declared effects (reads are allowed, everything else asks).
         approver: who is asked: deny_all, approve_all, ask_in_terminal, or a function (sync or async) from
             ApprovalRequest to Decision.
@@ -73,7 +75,8 @@ class Executor:
         store: where journals are kept; None keeps the newest ones in memory.
         user: on whose behalf: a name, or a User with the groups the host vouches for.
         secrets: values that never reach guest, model, log or journal: results and messages of tools are
-            cleaned of them, calls that carry one are refused.
+            cleaned of them, calls that carry one are refused. Those with a name (a mapping) are given to
+            tools that declare it.
         secret_patterns: regular expressions of further ones.
         warm: sandboxes kept ready for the next runs. None keeps one from the second run on, a number so many
             from the opening on, 0 starts each when it is needed.
@@ -85,12 +88,12 @@ class Executor:
 
     Raises:
         ToolDefinitionError: a tool cannot be offered.
-        PolicyError: a rule can never match these tools.
+        PolicyError: a rule can never match these tools. With sources this is found when they are opened.
     """
 
     def __init__(
         self,
-        tools: Registry | Iterable[AnyTool | Callable[..., Any]],
+        tools: Registry | Iterable[AnySource],
         *,
         policy: Policy | None = None,
         approver: Approver = deny_all,
@@ -98,7 +101,7 @@ class Executor:
         limits: Limits = _DEFAULT_LIMITS,
         store: Store | None = None,
         user: str | User | None = None,
-        secrets: Iterable[str] = (),
+        secrets: Mapping[str, str] | Iterable[str] = (),
         secret_patterns: Iterable[str] = (),
         warm: int | None = None,
         reuse: Reuse = "never",
@@ -106,9 +109,17 @@ class Executor:
         runtime: str | None = None,
         backend: Backend | None = None,
     ) -> None:
-        self._registry = tools if isinstance(tools, Registry) else Registry(tools)
+        ready, self._sources = ([], []) if isinstance(tools, Registry) else split_sources(tools)
+        self._registry = tools if isinstance(tools, Registry) else Registry(ready)
+        named: dict[str, str] = {}
+        if isinstance(secrets, Mapping):
+            named.update(cast("Mapping[str, str]", secrets))
+            secrets = named.values()
+        self._secrets = named
         self._policy = policy or Policy.default()
-        self._policy.check(self._registry)
+        if not self._sources:
+            self._check(self._registry)
+        self._open_sources = AsyncExitStack()
         self._approver = approver
         self._isolation: Isolation = isolation
         self._limits = limits
@@ -136,7 +147,11 @@ class Executor:
     # ------------------------------------------------------------ with an event loop
 
     async def __aenter__(self) -> Self:
-        await self._open()
+        try:
+            await self._open()
+        except BaseException:
+            await self._open_sources.aclose()  # the sandbox is what failed
+            raise
         return self
 
     async def __aexit__(
@@ -150,6 +165,8 @@ class Executor:
         *,
         seed: int | None = None,
         wait: bool = True,
+        user: User | None = None,
+        run_id: str | None = None,
         only: Collection[str] | None = None,
         labels: Collection[str] = (),
     ) -> Result:
@@ -158,6 +175,8 @@ class Executor:
         Args:
             script: the model's text, untouched and untrusted.
             seed: decides random, uuid4 and secrets in the script; None draws one.
+            user: on whose behalf, where one executor serves many; None takes the executor's own.
+            run_id: a name of its own in the store (see `new_run_id`); None draws one.
             wait: what to do when the run only waits for people or long timers and has given its sandbox back:
                 True waits on, without a sandbox, and resumes it; False returns a Result with status
                 ``suspended``, to be resumed by its ``run_id``, from any process on the same store.
@@ -172,9 +191,11 @@ class Executor:
             StoreError, LeaseLost: the run cannot be recorded (any more); no further tool was started. Once
                 the store can be written, `resume` goes on.
         """
-        backend = await self._open()
+        backend = _share(await self._open(), user)
         stubs = self._stubs if only is None else tuple(each for each in self._stubs if each.name in only)
-        order = replace(self._order(script, seed, backend), stubs=stubs, labels=frozenset(labels))
+        order = replace(self._order(script, seed, backend, user), stubs=stubs, labels=frozenset(labels))
+        if run_id is not None:
+            order = replace(order, run_id=run_id)
         return await self._see_through(await run_script(order, self._surroundings(backend)), wait=wait)
 
     async def rehearse(self, script: str, *, seed: int | None = None) -> Rehearsal:
@@ -189,7 +210,7 @@ class Executor:
         backend = await self._open()
         wanted = WantedEffects()
         around = replace(self._surroundings(backend), rehearsal=wanted, store=MemoryStore())
-        result = await run_script(self._order(script, seed, backend), around)
+        result = await run_script(self._order(script, seed, backend, None), around)
         return Rehearsal(effects=tuple(wanted.found), complete=result.status == "ok", result=result)
 
     async def resume(self, run_id: str, *, wait: bool = True) -> Result:
@@ -213,11 +234,12 @@ class Executor:
         result = await resume_script(run_id, self._surroundings(backend))
         return await self._see_through(result, wait=wait)
 
-    def session(self, session_id: str | None = None) -> Session:
+    def session(self, session_id: str | None = None, *, user: User | None = None) -> Session:
         """Return a session: scripts that share their variables. Use it as ``async with``.
 
         Args:
             session_id: of a session in the store that is to go on; None begins a new one.
+            user: on whose behalf, see `run`.
         """
 
         async def surround() -> Surroundings:
@@ -225,7 +247,7 @@ class Executor:
 
         def make_order(script: str, session: str, ordinal: int) -> RunOrder:
             assert self._backend is not None
-            order = self._order(script, None, self._backend)
+            order = self._order(script, None, self._backend, user)
             return replace(order, run_id=f"{session}.{ordinal}", session=session, ordinal=ordinal)
 
         return Session(session_id or f"session-{secrets.token_hex(8)}", surround, make_order)
@@ -257,6 +279,7 @@ class Executor:
         backend, self._backend = self._backend, None
         if backend is not None and self._owns_backend:
             await backend.close()
+        await self._open_sources.aclose()
         self._workers.close()
         self._approver_workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._events.close)
@@ -325,10 +348,13 @@ class Executor:
         Raises:
             PolicyError: a rule can never match these tools; the old policy stays.
         """
-        policy.check(self._registry)
+        if not self._sources:
+            policy.check(self._registry)
         self._policy = policy
 
     def _check_edit(self, card: Card, arguments: Mapping[str, JsonValue]) -> bytes:
+        if self._redactor.holds_secret(dict(arguments)):
+            raise DecisionRefused("edit_not_allowed", "the arguments hold a secret of the host")
         tool = self._registry.get(card.tool)
         if tool is None or tool.digest != card.tool_digest:
             raise DecisionRefused("edit_not_allowed", f"the tool {card.tool} is not what was asked about")
@@ -343,7 +369,7 @@ class Executor:
 
     @property
     def registry(self) -> Registry:
-        """Everything a script may call."""
+        """Everything a script may call; the tools of sources from the opening on."""
         return self._registry
 
     @property
@@ -356,6 +382,11 @@ class Executor:
         """On whose behalf its runs are made."""
         return self._user
 
+    @property
+    def policy(self) -> Policy:
+        """The policy as it is now."""
+        return self._policy
+
     def _thread(self) -> LoopThread:
         if self._loop_thread is None:
             self._loop_thread = LoopThread()
@@ -364,11 +395,13 @@ class Executor:
     async def _open(self) -> Backend:
         if self._closed:
             raise ExecutorClosedError
-        if self._backend is not None:
+        if self._backend is not None and not self._sources:
             return self._backend
         if self._opening is None:
             self._opening = asyncio.Lock()
         async with self._opening:
+            if self._sources:
+                await self._add_sources()
             if self._backend is None:
                 backend = await asyncio.to_thread(
                     open_backend, self._isolation, docker_host=self._docker_host, runtime=self._runtime
@@ -376,6 +409,25 @@ class Executor:
                 await backend.sweep()
                 self._backend = self._pooled(backend)
             return self._backend
+
+    def _check(self, registry: Registry) -> None:
+        self._policy.check(registry)
+        for tool in registry:
+            for name in tool.secrets:
+                if name not in self._secrets:
+                    raise ToolDefinitionError(
+                        "tool_secret_missing",
+                        f"{tool.name} needs the secret {name}; give it: secrets={{{name!r}: ...}}",
+                        location=tool.location,
+                    )
+
+    async def _add_sources(self) -> None:
+        """Open the sources and take up their tools, all or none."""
+        async with AsyncExitStack() as stack:
+            registry = Registry([*self._registry, *await open_sources(self._sources, stack)])
+            self._check(registry)
+            self._registry, self._stubs, self._sources = registry, registry.stubs(), []
+            self._open_sources = stack.pop_all()
 
     def _pooled(self, backend: Backend) -> Backend:
         floor = 1 if self._warm is None else self._warm
@@ -389,14 +441,16 @@ class Executor:
             pool.keep_ready(sandbox_limits(self._limits))
         return pool
 
-    def _order(self, script: str, seed: int | None, backend: Backend) -> RunOrder:
+    def _order(self, script: str, seed: int | None, backend: Backend, user: User | None) -> RunOrder:
+        user = user or self._user
         return RunOrder(
-            run_id=f"run-{secrets.token_hex(8)}",
+            run_id=new_run_id(),
             script=script,
             seed=secrets.randbits(63) if seed is None else seed,
             now=time.time(),
-            user=None if self._user is None else self._user.name,
-            groups=frozenset() if self._user is None else self._user.groups,
+            user=None if user is None else user.name,
+            groups=frozenset() if user is None else user.groups,
+            tenant=None if user is None else user.tenant,
             image=backend.image_hash,
             stubs=self._stubs,
             guest_limits=self._limits.for_guest(),
@@ -417,4 +471,17 @@ class Executor:
             resources=self._resources,
             redactor=self._redactor,
             throttle=self._throttle,
+            secrets=self._secrets,
         )
+
+
+def new_run_id() -> str:
+    """Return a random name for a run."""
+    return f"run-{secrets.token_hex(8)}"
+
+
+def _share(backend: Backend, user: User | None) -> Backend:
+    """Return the backend as this user's share of it, so that users who wait are served in turn."""
+    if user is None or not isinstance(backend, WarmPool):
+        return backend
+    return backend.for_principal(user.name)

@@ -9,7 +9,7 @@ are reserved, all in one transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -96,9 +96,17 @@ class Gate:
         return verdict
 
     async def clear(
-        self, tool: AnyTool, record: CallRecord, arguments: Arguments, verdict: Verdict
+        self,
+        tool: AnyTool,
+        record: CallRecord,
+        arguments: Arguments,
+        verdict: Verdict,
+        preview: Callable[[Arguments], Awaitable[str]],
     ) -> Clearance:
         """Return what lets a call through, asking people where ``verdict`` says so.
+
+        Args:
+            preview: says what the call would do, for the card.
 
         Raises:
             CallFailed: ``denied``, now or before in this run.
@@ -116,9 +124,11 @@ class Gate:
                 record.approved_by = f"{grant.by} (grant)"
                 return Clearance(arguments=arguments, requirement=grant.requirement, grant=grant)
             evidence = self.evidence.explain(dict(arguments.plain))
+            with self.asking.preparing():
+                said = await preview(arguments)
             question = Question(
                 tool=tool, record=record, arguments=arguments, requirement=requirement,
-                evidence=evidence, note=note,
+                evidence=evidence, preview=said, note=note,
             )  # fmt: skip
             answer = await self.asking.ask(question)
             if answer.response is not None:

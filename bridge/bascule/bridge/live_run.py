@@ -48,7 +48,7 @@ class LiveRun:
         self._budget = Budget(around.limits)
         self._clock = RunClock(around.limits, changed=self._wake)
         parking = Parking(self._wake)
-        user = None if order.user is None else User(name=order.user, groups=order.groups)
+        user = None if order.user is None else User(name=order.user, groups=order.groups, tenant=order.tenant)
         asking = Asking(
             run_id=order.run_id,
             script=order.script,
@@ -99,6 +99,7 @@ class LiveRun:
             store=around.store,
             redactor=around.redactor,
             throttle=around.throttle,
+            secrets=around.secrets,
             rehearsal=around.rehearsal,
         )
         replay = None if history is None else Replay(history)
@@ -173,17 +174,19 @@ class LiveRun:
         )
         said = finish if finish is not None and judgement.status == finish.status else None
         conversation = self._conversation
+        notes = () if finish is None else bound_notes(finish.notes)
         value = None if said is None else said.value
         valued = said is not None and said.value_source != "none"
         value_bytes = len(msgspec.json.encode(value)) if valued else 0
         return Result(
             run_id=self._order.run_id,
             status=judgement.status,
-            value=value,
+            value=self._around.redactor.plain(value),
             value_source="none" if said is None else said.value_source,
-            output=conversation.output,
-            errors=judgement.errors,
-            notes=(*self._gate.notes, *(() if finish is None else bound_notes(finish.notes))),
+            # Once more: a secret may have been printed in pieces.
+            output=self._around.redactor.text(conversation.output),
+            errors=self._around.redactor.errors(judgement.errors),
+            notes=(*self._gate.notes, *self._around.redactor.notes(notes)),
             calls=self._ledger.receipts(),
             usage=self._usage(
                 finish, ending, wall_s=wall_s, returned_bytes=conversation.output_bytes + value_bytes

@@ -19,10 +19,11 @@ _SAID = {True: "holds", False: "does not hold", None: "cannot be told: missing o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """Somebody a run is made for, or who decides: a name and the groups the host vouches for."""
+    """Somebody a run is made for, or who decides: a name, groups and tenant the host vouches for."""
 
     name: str
     groups: frozenset[str] = frozenset()
+    tenant: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from bascule.bridge.errors import LeaseLost, RunBusy, RunNotFound
 from bascule.bridge.history import read_script
 from bascule.bridge.journal import EventKind, Fact, Journal, JournalEntry
 from bascule.bridge.memory_approvals import MemoryApprovals
+from bascule.bridge.memory_artifacts import MemoryArtifacts
 from bascule.bridge.memory_journal import MemoryJournal
 from bascule.bridge.noted import Batch, NotedAudit, NotedEvent
 from bascule.bridge.store import Answer, AuditEntry, RunRecord, RunStatus
@@ -57,6 +58,7 @@ class MemoryStore:
         self._waiters = Waiters()
         self._key = secrets.token_bytes(32)
         self.approvals = MemoryApprovals(self)
+        self.artifacts = MemoryArtifacts()
 
     def open_journal(self, record: RunRecord) -> MemoryJournal:
         """See `Store.open_journal`."""
@@ -121,10 +123,24 @@ class MemoryStore:
         return self._rows.get(run_id)
 
     def runs(
-        self, *, status: RunStatus | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        status: RunStatus | None = None,
+        session: str | None = None,
+        limit: int = 100,
+        user: str | None = None,
+        before: str | None = None,
     ) -> list[RunRecord]:
         """See `Store.runs`."""
-        rows = [row for row in self._rows.values() if status is None or row.status == status]
+        known = list(self._rows.values())
+        if before is not None:
+            ids = list(self._rows)
+            known = known[: ids.index(before)] if before in ids else []
+        rows = [
+            row
+            for row in known
+            if (status is None or row.status == status) and (user is None or row.user == user)
+        ]
         if session is not None:
             return sorted((row for row in rows if row.session == session), key=lambda row: row.ordinal)
         return rows[::-1][:limit]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
@@ -43,6 +43,7 @@ class Surroundings:
     resources: Resources
     redactor: Redactor
     throttle: Throttle
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     rehearsal: WantedEffects | None = None
 
 
@@ -65,6 +66,7 @@ class RunOrder:
     stubs: tuple[ToolStub, ...]
     guest_limits: GuestLimits
     groups: frozenset[str] = frozenset()
+    tenant: str | None = None
     session: str | None = None
     ordinal: int = 0
     labels: frozenset[str] = frozenset()
@@ -125,6 +127,7 @@ class RunOrder:
             now=self.now,
             user=self.user,
             groups=sorted(self.groups),
+            tenant=self.tenant,
             image=self.image,
             session=self.session,
             ordinal=self.ordinal,
@@ -145,6 +148,7 @@ def order_of(run_id: str, history: History) -> RunOrder:
         now=facts["now"],
         user=facts["user"],
         groups=frozenset(facts["groups"]),
+        tenant=facts.get("tenant"),  # newer than the first journals
         image=facts["image"],
         stubs=history.started.tools,
         guest_limits=history.started.limits,

@@ -35,6 +35,7 @@ class Question:
     arguments: Arguments
     requirement: Requirement
     evidence: tuple[str, ...] = ()
+    preview: str = ""
     note: str = ""
 
 
@@ -145,6 +146,7 @@ def write_record(
         duplicate=question.record.duplicate,
         tools=tools,
         evidence=question.evidence,
+        preview=question.preview,
         note=question.note,
         floats=find_whole_floats(question.arguments.values),
     )

@@ -7,7 +7,7 @@ It trusts the registry, the policy and the approver, which are the operator's. I
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -35,13 +35,14 @@ from bascule.bridge.limits import Limits
 from bascule.bridge.narrator import Narrator
 from bascule.bridge.parking import Parking
 from bascule.bridge.policy import Verdict
+from bascule.bridge.preview import preview_call
 from bascule.bridge.receipt import CallError, CallState
 from bascule.bridge.redaction import Redactor
 from bascule.bridge.rehearsal import NOTHING, WantedEffects
 from bascule.bridge.store import Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
-from bascule.tools import AnyTool, Arguments, Registry
+from bascule.tools import AnyTool, Arguments, Registry, ToolContext
 from bascule.wire import ToolFailure
 
 
@@ -65,6 +66,7 @@ class Crossing:
     store: Store
     redactor: Redactor
     throttle: Throttle
+    secrets: Mapping[str, str]
     rehearsal: WantedEffects | None = None
 
 
@@ -85,10 +87,13 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
     try:
         tool = find_tool(shared.registry, shared.offered, call)
         record.effects = tool.effects
-        if shared.redactor.holds_secret(call.args):
+        started = record.past is not None and record.past.dispatches > 0
+        if record.carries_secret and not started:
             raise secret_in_arguments()
         arguments = validate_arguments(tool, call)
-        record.arguments = arguments.canonical
+        record.arguments = shared.redactor.json(arguments.canonical)
+        if record.arguments is not arguments.canonical and not started:
+            raise secret_in_arguments()
         record.keep_bytes()
         shared.budget.hold_arguments(len(arguments.canonical), line=call.line)
         held_bytes = len(arguments.canonical)
@@ -97,7 +102,7 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
             record.duplicate = not _is_first(record, shared.ledger)
         verdict: Verdict | None = None
         result: bytes | None = None
-        if record.past is None or not record.past.dispatches:
+        if not started:
             with shared.gate.asking.preparing():
                 await _check(tool, arguments, record, shared)
                 verdict = shared.gate.decide(tool, record, arguments)
@@ -106,14 +111,28 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
                     raise withheld(tool, call.line)
                 verdict, result, record.state = None, b"null", "withheld"
         else:  # it was let through and started by an earlier worker
+            assert record.past is not None
             arguments = executed_arguments(tool, record.past, arguments)
             async with turn:
                 value = await _settle(tool, arguments, record, record.past, shared)
                 result = _deliverable(tool, value, record, shared)
         while verdict is not None and result is None:
-            clearance = await shared.gate.clear(tool, record, arguments, verdict)
+            clearance = await shared.gate.clear(
+                tool,
+                record,
+                arguments,
+                verdict,
+                lambda shown: preview_call(
+                    tool,
+                    shown,
+                    _context(tool, shown, record, shared),
+                    workers=shared.workers,
+                    redactor=shared.redactor,
+                ),
+            )
             arguments, result = clearance.arguments, clearance.response
             if result is not None:
+                result = shared.redactor.json(result)
                 record.state = "answered"
                 shared.budget.reserve_result(len(result), tool, line=call.line)
                 break
@@ -165,14 +184,22 @@ def _is_first(record: CallRecord, ledger: Ledger) -> bool:
 
 async def _check(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> None:
     if tool.check is not None:
-        context = context_of(tool, arguments, record, run_id=shared.run_id)
+        context = _context(tool, arguments, record, shared)
         await check_business(tool, arguments, context, workers=shared.workers, run_id=shared.run_id)
+
+
+def _context(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> ToolContext:
+    return context_of(
+        tool, arguments, record, run_id=shared.run_id, user=shared.gate.user, secrets=shared.secrets
+    )
 
 
 async def _call(tool: AnyTool, arguments: Arguments, record: CallRecord, shared: Crossing) -> object:
     """Call the tool that was just dispatched; wait for its job if it hands over to one elsewhere."""
     shared.narrator.call("call.started", record)
-    context = context_of(tool, arguments, record, run_id=shared.run_id)
+    context = _context(tool, arguments, record, shared)
+    if shared.narrator.channel.watched:
+        context = replace(context, progress=shared.narrator.progress(record))
     value = await call_tool(
         tool,
         arguments,

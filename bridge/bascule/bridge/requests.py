@@ -42,6 +42,7 @@ def describe_record(record: ApprovalRecord) -> ApprovalRequest:
             f"{voice.verdict} by {voice.by} ({voice.channel}): {voice.reason}" for voice in card.voices
         ),
         evidence=card.evidence,
+        preview=card.preview,
         note=card.note,
         tools=card.tools,
         shown=spell(card.arguments.encode(), card.floats),

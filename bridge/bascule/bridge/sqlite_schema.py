@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from bascule.bridge.errors import StoreError
+from bascule.bridge.sqlite_artifacts import ARTIFACT_TABLE
 
 SCHEMA_VERSION: Final = 1
 """Version of the tables; a file with a newer one is refused."""
@@ -177,6 +178,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
         elif application != APPLICATION_ID:
             raise StoreError("store_invalid", f"{path} is a database, but not a store of ours")
+        connection.execute(ARTIFACT_TABLE)
     except BaseException:
         connection.execute("ROLLBACK")
         raise

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 from bascule.bridge.approvals_table import ApprovalTable
+from bascule.bridge.artifacts import ArtifactTable
 from bascule.bridge.journal import Fact, Journal, JournalEntry
 
 RunStatus = Literal["running", "suspended", "finished"]
@@ -104,6 +105,11 @@ class Store(Protocol):
         """Records of approvals."""
         ...
 
+    @property
+    def artifacts(self) -> ArtifactTable:
+        """Large values that runs keep for later ones."""
+        ...
+
     def open_journal(self, record: RunRecord) -> Journal:
         """Add the row of a new run, with its lease, and begin its journal.
 
@@ -141,9 +147,20 @@ class Store(Protocol):
         ...
 
     def runs(
-        self, *, status: RunStatus | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        status: RunStatus | None = None,
+        session: str | None = None,
+        limit: int = 100,
+        user: str | None = None,
+        before: str | None = None,
     ) -> list[RunRecord]:
-        """Return rows: of a session in their order, otherwise the newest first."""
+        """Return rows: of a session in their order, otherwise the newest first.
+
+        Args:
+            user: only runs on behalf of this one.
+            before: only runs that were begun before the one of this id; none when it is unknown.
+        """
         ...
 
     def script(self, run_id: str) -> str | None:

@@ -57,7 +57,7 @@ def show_tool(
         hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
         print(f"bascule: there is no tool {show(name)}{hint}", file=sys.stderr)
         raise typer.Exit(Exit.CONFIGURATION)
-    print(render_stubs([tool], level="full"))
+    print(render_stubs([tool], detail="full"))
     print(f"effects    {tool.effects}")
     print(f"labels     {', '.join(sorted(tool.labels)) or '-'}")
     print(f"timeout    {tool.timeout_s:g} s")

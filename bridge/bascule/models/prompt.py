@@ -11,7 +11,7 @@ from typing import Final
 
 from bascule.models.surface import ToolSurface
 from bascule.tools import render_stubs
-from bascule.tools.stubs import Level
+from bascule.tools.stubs import Detail
 
 _SCRIPTS: Final = """\
 # Tools
@@ -90,9 +90,9 @@ def build_prompt(surface: ToolSurface, *, instructions: str = "") -> Prompt:
 
 
 def _fit(surface: ToolSurface) -> tuple[str, str, int]:
-    levels: tuple[Level, ...] = ("full", "signatures", "names")
+    levels: tuple[Detail, ...] = ("full", "signatures", "names")
     for level in levels:
-        text = render_stubs(surface.scriptable, level=level)
+        text = render_stubs(surface.scriptable, detail=level)
         if surface.count_tokens(text) <= surface.budget_tokens:
             return text, level, 0
     return "", "none", len(surface.scriptable)

@@ -248,7 +248,7 @@ class ToolSurface:
         tool = self.executor.registry.get(name)
         if tool is None:
             return self._unknown(name)
-        text = render_stubs([tool], level="full")[: self.max_result_chars]
+        text = render_stubs([tool], detail="full")[: self.max_result_chars]
         return SurfaceResult(text=text, data={"name": tool.name, "effects": tool.effects, "stub": text})
 
     # ------------------------------------------------------------ what they need

@@ -91,5 +91,5 @@ def test_stubs_for_the_guest_and_the_prompt_follow_the_order() -> None:
         ToolStub(name="b", parameters=make("b").parameters, returns={"type": "null"}, summary="Do it."),
         ToolStub(name="a", parameters=make("a").parameters, returns={"type": "null"}, summary="Do it."),
     )
-    assert registry.render_stubs(level="names") == "b  # Do it.\na  # Do it.\n"
+    assert registry.render_stubs(detail="names") == "b  # Do it.\na  # Do it.\n"
     assert Registry().render_stubs() == ""

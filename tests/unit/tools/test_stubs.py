@@ -124,7 +124,7 @@ def test_signatures_show_types_defaults_effects_and_shapes_once() -> None:
 
 
 def test_the_full_level_adds_descriptions_and_bounds() -> None:
-    text = render_stubs([submit, mute], level="full")
+    text = render_stubs([submit, mute], detail="full")
     assert (
         '''
 def submit(draft: Draft, limit: int = 3) -> Money:  # effect: once
@@ -142,7 +142,7 @@ def submit(draft: Draft, limit: int = 3) -> Money:  # effect: once
 
 
 def test_the_names_level_is_one_line_for_each_tool() -> None:
-    assert render_stubs(ALL, level="names") == (
+    assert render_stubs(ALL, detail="names") == (
         "get_money  # Get all money.\nsubmit  # Submit a draft.\nforest.walk  # Walk.\n"
         "forest.count  # Count trees.\nmute\n"
     )
@@ -150,9 +150,9 @@ def test_the_names_level_is_one_line_for_each_tool() -> None:
 
 @pytest.mark.parametrize("level", ["full", "signatures", "names"])
 def test_every_level_is_valid_python_and_deterministic(level: Literal["full", "signatures", "names"]) -> None:
-    text = render_stubs(ALL, level=level)
+    text = render_stubs(ALL, detail=level)
     compile(text, "<stubs>", "exec")
-    assert text == render_stubs(list(ALL), level=level)
+    assert text == render_stubs(list(ALL), detail=level)
 
 
 def test_field_names_that_are_no_identifiers_use_the_functional_form() -> None:
@@ -210,7 +210,7 @@ def test_hostile_descriptions_stay_text(text: str, level: Literal["full", "signa
         "it": Shape,
         "word": Annotated[str, Field(description=text.encode("utf-8", "replace").decode())],
     }
-    rendered = render_stubs([tool(take)], level=level)
+    rendered = render_stubs([tool(take)], detail=level)
     tree = ast.parse(rendered)
     kinds = {type(node) for node in tree.body}
     assert kinds <= {ast.ClassDef, ast.FunctionDef, ast.Expr}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bascule.tools import AnyTool, Tool, ToolDefinitionError, tool
+from bascule.tools import AnyTool, Tool, ToolContext, ToolDefinitionError, render_stubs, tool
 
 
 @tool
@@ -156,3 +156,51 @@ def test_a_lambda_needs_a_name_and_types() -> None:
     with pytest.raises(ToolDefinitionError, match="<lambda>"):
         tool(lambda: 1)
     assert tool(name="one")(lambda: 1).call({}) == 1
+
+
+def test_examples_are_checked_when_the_tool_is_defined_and_shown_in_full() -> None:
+    @tool(effects="read", examples=[{"name": "Ada"}, {"name": "Bob", "limit": 1}], version="2.1")
+    def find(name: str, limit: int = 3) -> str:
+        """Find."""
+        return name * limit
+
+    assert find.version == "2.1"
+    assert 'Examples:\n        find(name="Ada")\n        find(name="Bob", limit=1)\n' in render_stubs(
+        [find], detail="full"
+    )
+    with pytest.raises(ToolDefinitionError, match=r"example 1 is no valid call: limit: .*\(test_tool\.py:"):
+        tool(examples=[{"name": "Ada", "limit": "many"}])(find.function)
+
+
+def test_version_examples_and_secrets_change_the_digest_and_nothing_else_of_old_ones() -> None:
+    def read(context: ToolContext) -> str:
+        """Read."""
+        return context.secrets["API_KEY"]
+
+    plain = tool(read)
+    assert len({plain.digest, tool(version="2")(read).digest, tool(secrets={"API_KEY"})(read).digest}) == 3
+    assert tool(examples=[{}])(read).digest != plain.digest
+    assert tool(preview=lambda values, context: "")(read).digest == plain.digest
+    assert plain.parameters["properties"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"secrets": "API_KEY"}, "secrets is a text"),
+        ({"secrets": {"a b"}}, "secret 'a b' must be"),
+        ({"version": "one two"}, "version 'one two' must be"),
+    ],
+)
+def test_wrong_secrets_and_versions_are_refused(options: dict[str, Any], message: str) -> None:
+    def read(context: ToolContext) -> str:
+        """Read."""
+        return ""
+
+    with pytest.raises(ToolDefinitionError, match=message):
+        tool(**options)(read)
+
+
+def test_secrets_need_a_context_to_arrive_in() -> None:
+    with pytest.raises(ToolDefinitionError, match="add a parameter: context: ToolContext"):
+        tool(secrets={"API_KEY"})(bare.function)

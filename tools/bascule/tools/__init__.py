@@ -5,11 +5,12 @@ Knows nothing of scripts, sandboxes or policy. Trusts the authors of tools, neve
 
 from bascule.tools.arguments import Arguments
 from bascule.tools.canonical import canonical_json
-from bascule.tools.context import DidNotHappen, Happened, Pending, ToolContext
+from bascule.tools.context import DidNotHappen, Happened, OutcomeUnknown, Pending, ToolContext
 from bascule.tools.errors import ArgumentsInvalid, Problem, ResultInvalid, ToolDefinitionError, ToolLoadError
-from bascule.tools.loading import load_tools
+from bascule.tools.loading import load_sources, load_tools
 from bascule.tools.registry import Registry
-from bascule.tools.stubs import render_stubs
+from bascule.tools.source import ToolSource
+from bascule.tools.stubs import FittedStubs, fit_stubs, render_stubs
 from bascule.tools.tool import AnyTool, Effects, Tool, tool
 
 __all__ = [
@@ -18,7 +19,9 @@ __all__ = [
     "ArgumentsInvalid",
     "DidNotHappen",
     "Effects",
+    "FittedStubs",
     "Happened",
+    "OutcomeUnknown",
     "Pending",
     "Problem",
     "Registry",
@@ -27,7 +30,10 @@ __all__ = [
     "ToolContext",
     "ToolDefinitionError",
     "ToolLoadError",
+    "ToolSource",
     "canonical_json",
+    "fit_stubs",
+    "load_sources",
     "load_tools",
     "render_stubs",
     "tool",

@@ -1,4 +1,5 @@
-"""Tools from where a user has them: ``module:attr``, ``module``, ``file.py``, ``file.py:attr``.
+"""Tools from where a user has them: ``module:attr``, ``module``, ``file.py``, ``file.py:attr``, and files
+that describe a source of tools (`DOCUMENT_READERS`).
 
 Runs the user's code on the host: a specification comes from an operator's command line or settings and is
 trusted as such. Decides what in a module counts as its tools.
@@ -16,10 +17,11 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from bascule.tools.errors import ToolDefinitionError, ToolLoadError
 from bascule.tools.registry import Registry
+from bascule.tools.source import ToolSource
 from bascule.tools.tool import AnyTool, Effects, Tool, tool
 
 _EFFECTS: dict[object, tuple[Effects, frozenset[str]]] = {
@@ -30,6 +32,29 @@ _EFFECTS: dict[object, tuple[Effects, frozenset[str]]] = {
     "external": ("once", frozenset({"external"})),
 }
 """What a module's EFFECTS may say of a function: our effects and labels for it."""
+
+
+DOCUMENT_READERS: Final[Mapping[str, str]] = {}
+"""Suffix of files that describe a source, to the ``module:function`` that reads one: it takes the
+specification and the path and returns a `ToolSource`, not yet open. Modules are imported when needed."""
+
+
+def load_sources(*specs: str) -> list[AnyTool | ToolSource]:
+    """Load tools as `load_tools` does, and sources that are still to be opened, in order.
+
+    Args:
+        specs: as for `load_tools`; or a file with one of the suffixes of `DOCUMENT_READERS`.
+
+    Raises:
+        ToolLoadError: as `load_tools`; a document is none.
+    """
+    loaded: list[AnyTool | ToolSource] = []
+    for spec in specs:
+        if _suffix(spec) in DOCUMENT_READERS:
+            loaded.append(_read_document(spec))
+        else:
+            loaded += _load(spec)
+    return loaded
 
 
 def load_tools(*specs: str) -> list[AnyTool]:
@@ -44,6 +69,11 @@ def load_tools(*specs: str) -> list[AnyTool]:
         ToolLoadError: nothing was found, or loading failed; the message names file and line.
         ToolDefinitionError: ``tool_duplicate``: two of the sources give tools of one name.
     """
+    for spec in specs:
+        if _suffix(spec) in DOCUMENT_READERS:
+            raise ToolLoadError(
+                "tool_source_invalid", f"{spec} describes a source that must be opened; use load_sources"
+            )
     tools = [each for spec in specs for each in _load(spec)]
     return list(Registry(tools))
 
@@ -68,6 +98,19 @@ def _load(spec: str) -> list[AnyTool]:
         raise
     except Exception as error:  # looking at what a module holds runs its code too
         raise _broken(spec, error) from error
+
+
+def _suffix(spec: str) -> str:
+    return Path(spec).suffix.lower()
+
+
+def _read_document(spec: str) -> ToolSource:
+    path = Path(spec)
+    if not path.is_file():
+        raise ToolLoadError("tool_source_missing", f"{spec}: there is no file {path}")
+    module, _, function = DOCUMENT_READERS[_suffix(spec)].partition(":")
+    read: Callable[[str, Path], ToolSource] = getattr(importlib.import_module(module), function)
+    return read(spec, path)
 
 
 def _split(spec: str) -> tuple[str, str | None]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from bascule.tools.canonical import canonical_json
 from bascule.tools.errors import ToolDefinitionError
 from bascule.tools.naming import MAX_NAME_CHARS
-from bascule.tools.stubs import Level, render_stubs
+from bascule.tools.stubs import Detail, render_stubs
 from bascule.tools.tool import AnyTool, Tool, tool
 from bascule.wire import ToolStub
 
@@ -79,9 +79,9 @@ class Registry:
         """Return what the guest is told of the tools."""
         return tuple(each.stub() for each in self._tools.values())
 
-    def render_stubs(self, *, level: Level = "signatures") -> str:
+    def render_stubs(self, *, detail: Detail = "signatures") -> str:
         """Return the tools as Python stubs for a prompt; see `bascule.tools.stubs`."""
-        return render_stubs(self, level=level)
+        return render_stubs(self, detail=detail)
 
     @property
     def digest(self) -> str:

@@ -6,9 +6,10 @@ author; nothing here runs the function except `Tool.call` and a plain Python cal
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args, overload
@@ -20,7 +21,7 @@ from bascule.tools.canonical import canonical_json
 from bascule.tools.context import ToolContext
 from bascule.tools.definition import define
 from bascule.tools.docstrings import read_summary
-from bascule.tools.errors import ResultInvalid, ToolDefinitionError
+from bascule.tools.errors import ArgumentsInvalid, ResultInvalid, ToolDefinitionError
 from bascule.tools.naming import check_name, check_word
 from bascule.tools.results import encode_plain, to_plain
 from bascule.tools.returns import check_result
@@ -52,7 +53,9 @@ class Tool(Generic[P, R]):
         effects, labels, timeout_s, parallel_safe, resource: see `tool`.
         location: ``file.py:12`` of the function, for messages.
         is_async: whether `call` gives an awaitable.
-        reconcile, check_back, check, transient, rate: see `tool`.
+        reconcile, check_back, check, transient, rate, preview, secrets, examples, version: see `tool`.
+        observed: JSON Schema of earlier results, where no type is declared; a help for readers of the stub
+            that nothing is checked against, and no part of the digest. See `bascule.tools.observed`.
     """
 
     name: str
@@ -73,6 +76,11 @@ class Tool(Generic[P, R]):
     check: Callable[[Mapping[str, Any], ToolContext], Any] | None
     transient: tuple[type[Exception], ...]
     rate: str | None
+    preview: Callable[[Mapping[str, Any], ToolContext], Any] | None = None
+    secrets: tuple[str, ...] = ()
+    examples: tuple[Mapping[str, JsonValue], ...] = ()
+    version: str | None = None
+    observed: JsonSchema | None = None
     _parameters: Mapping[str, Parameter] = field(repr=False)
     _context: str | None = field(repr=False)
     _result_adapter: TypeAdapter[Any] | None = field(repr=False)
@@ -98,6 +106,14 @@ class Tool(Generic[P, R]):
             "parallel_safe": self.parallel_safe,
             "resource": self.resource,
         }
+        newer: dict[str, Any] = {
+            "secrets": list(self.secrets),
+            "examples": [dict(example) for example in self.examples],
+            "version": self.version,
+        }
+        definition |= {
+            key: value for key, value in newer.items() if value
+        }  # digests of before stay as they are
         return sha256(canonical_json(definition)).hexdigest()
 
     @property
@@ -187,6 +203,10 @@ def tool(
     check: Callable[[Mapping[str, Any], ToolContext], Any] | None = None,
     transient: tuple[type[Exception], ...] = (),
     rate: str | None = None,
+    preview: Callable[[Mapping[str, Any], ToolContext], Any] | None = None,
+    secrets: Collection[str] = (),
+    examples: Sequence[Mapping[str, JsonValue]] = (),
+    version: str | None = None,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
@@ -206,6 +226,10 @@ def tool(
     check: Callable[[Mapping[str, Any], ToolContext], Any] | None = None,
     transient: tuple[type[Exception], ...] = (),
     rate: str | None = None,
+    preview: Callable[[Mapping[str, Any], ToolContext], Any] | None = None,
+    secrets: Collection[str] = (),
+    examples: Sequence[Mapping[str, JsonValue]] = (),
+    version: str | None = None,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a sync or async function; usable with and without parentheses.
 
@@ -225,6 +249,11 @@ def tool(
         transient: exceptions after which ``read`` and ``idempotent`` calls are made again, beside the
             network's own connection errors, status 429 and 5xx.
         rate: how often the tool is called at most, all runs together, for example ``10/minute``.
+        preview: a dry run of ``(arguments, context)`` that changes nothing: what the call would do, as text
+            or plain data, for the people who are asked about it. Sync or async.
+        secrets: names of secrets the function reads from its context; the executor must be given them.
+        examples: arguments of good calls, for the documentation that models read; they must be valid.
+        version: of the definition, for people; part of the digest.
 
     Raises:
         ToolDefinitionError: the function cannot be offered as it is written; the message says why.
@@ -255,10 +284,15 @@ def tool(
             check=check,
             transient=transient,
             rate=_read_rate(own_name, rate, location),
+            preview=preview,
+            secrets=_read_secrets(own_name, secrets, definition.context, location),
+            examples=tuple(copy.deepcopy(dict(example)) for example in examples),
+            version=_read_version(version, location),
             _parameters=definition.parameters,
             _context=definition.context,
             _result_adapter=definition.result_adapter,
         )
+        _check_examples(made)
         return made
 
     return make if function is None else make(function)
@@ -295,6 +329,44 @@ def _read_resource(resource: str | None, location: str | None) -> str | None:
     if resource is not None:
         check_word("resource", resource, location=location)
     return resource
+
+
+def _read_secrets(
+    name: str, secrets: Collection[str], context: str | None, location: str | None
+) -> tuple[str, ...]:
+    if isinstance(secrets, str):
+        raise ToolDefinitionError(
+            "tool_option_invalid",
+            f"{name}(): secrets is a text; write a set of names, {{{secrets!r:.60}}}",
+            location=location,
+        )
+    for secret in secrets:
+        check_word("secret", secret, location=location)
+    if secrets and context is None:
+        raise ToolDefinitionError(
+            "tool_option_invalid",
+            f"{name}(): secrets are given in the context; add a parameter: context: ToolContext",
+            location=location,
+        )
+    return tuple(sorted(set(secrets)))
+
+
+def _read_version(version: str | None, location: str | None) -> str | None:
+    if version is not None:
+        check_word("version", version, location=location)
+    return version
+
+
+def _check_examples(made: AnyTool) -> None:
+    for number, example in enumerate(made.examples, 1):
+        try:
+            made.validate(dict(example))
+        except ArgumentsInvalid as error:
+            raise ToolDefinitionError(
+                "tool_example_invalid",
+                f"{made.name}(): example {number} is no valid call: {'; '.join(map(str, error.problems))}",
+                location=made.location,
+            ) from error
 
 
 def _read_rate(name: str, rate: str | None, location: str | None) -> str | None:
