@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 from playwright.sync_api import Browser, Page, expect
 
 from tests.integration.console_browser import DESKTOP, PHONE, log_in, new_context, open_browser
@@ -270,7 +270,7 @@ def test_a_restart_in_the_middle_and_an_unknown_outcome(browser: Browser, tmp_pa
 
 def serious_findings(page: Page) -> list[str]:
     """Return what axe finds serious or critical."""
-    answer: Any = Axe().run(page).response  # pyright: ignore[reportUnknownMemberType]
+    answer = cast("Any", Axe()).run(page).response
     return [
         f"{each['id']}: {each['nodes'][0]['html'][:200]}"
         for each in answer["violations"]
