@@ -236,15 +236,16 @@ class Asking:
             )
         try:
             await self.journal.commit(insert=records)
-        except Exception as error:
-            for _, posted in fresh:
+            for record, posted in zip(records, waiting, strict=True):
+                if posted.cancelled():  # by the script, meanwhile
+                    self._cancel(record.id)
+        except Exception as error:  # the store is gone, or the lease: whoever waits must not wait for ever
+            for posted in waiting:
                 if not posted.done():
                     posted.set_exception(error)
             return
-        for record, posted in zip(records, waiting, strict=True):
-            if posted.cancelled():  # by the script, meanwhile
-                self._cancel(record.id)
-            elif not posted.done():
+        for posted in waiting:
+            if not posted.done():
                 posted.set_result(None)
         self._prompter.prompt(
             [record for record, posted in zip(records, waiting, strict=True) if not posted.cancelled()]

@@ -18,7 +18,7 @@ from typing import Final
 from bascule.bridge.receipt import CallState
 from bascule.bridge.transient import REFUSED_STATUSES, find_status, is_transient
 from bascule.tools import AnyTool, OutcomeUnknown
-from bascule.wire import ToolFailure
+from bascule.wire import ScriptError, ToolFailure
 
 MAX_MESSAGE_CHARS: Final = 1000
 """Characters of a tool's own message that reach the script."""
@@ -100,6 +100,16 @@ def withheld(tool: AnyTool, line: int) -> CallFailed:
 def secret_in_arguments() -> CallFailed:
     """Return the failure of a call that would carry a secret of the host; its arguments are not repeated."""
     return denied("the arguments hold a secret of the host, which scripts must not have")
+
+
+def secret_in_script(line: int) -> ScriptError:
+    """Return why a script was refused that holds a secret of the host; the secret is not repeated."""
+    return ScriptError(
+        kind="secret_in_script",
+        message="the script holds a secret of the host, which scripts must not have",
+        line=line,
+        suggestion="leave it out: tools know the secrets they need",
+    )
 
 
 def out_of_budget(budgets: str) -> CallFailed:
