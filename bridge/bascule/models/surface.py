@@ -18,6 +18,7 @@ import msgspec
 from bascule.bridge import Executor, Result
 from bascule.bridge.errors import ResumeError, RunBusy, RunNotFound
 from bascule.bridge.history import StartedRun
+from bascule.bridge.matching import User
 from bascule.bridge.result import JsonValue
 from bascule.bridge.runs import read_result
 from bascule.bridge.store import RunRecord
@@ -70,6 +71,7 @@ class ToolSurface:
         count_tokens: of a text, for its model; by default four characters are one token.
         wait: True waits for people as long as it takes; False answers with a run that waits.
         max_result_chars: longest answer.
+        user: on whose behalf, where one executor serves many; None takes the executor's own.
 
     Raises:
         ValueError: ``callers`` or ``direct`` name a tool that does not exist.
@@ -85,8 +87,10 @@ class ToolSurface:
         count_tokens: CountTokens = estimate_tokens,
         wait: bool = False,
         max_result_chars: int = MAX_RESULT_CHARS,
+        user: User | None = None,
     ) -> None:
         self.executor = executor
+        self.user = user or executor.user
         self.budget_tokens = budget_tokens
         self.count_tokens = count_tokens
         self.wait = wait
@@ -182,7 +186,7 @@ class ToolSurface:
         except ValueError as error:
             return refuse(f"{tool}: {error}"[:1000], code="invalid_arguments")
         result = await self.executor.run(
-            script, wait=self.wait, only={tool}, labels=self._labels, run_id=run_id
+            script, wait=self.wait, only={tool}, labels=self._labels, run_id=run_id, user=self.user
         )
         return self._answer(result, direct=True)
 
@@ -281,7 +285,7 @@ class ToolSurface:
     def _find_run(self, run_id: str) -> RunRecord | None:
         """Return a run of the same user; those of others do not exist."""
         row = self.executor.store.run(run_id[:200])
-        user = self.executor.user
+        user = self.user
         return row if row is not None and row.user == (None if user is None else user.name) else None
 
     def _was_direct(self, run_id: str) -> bool:
