@@ -175,7 +175,9 @@ class ToolSurface:
             if len(self.scriptable) == len(self.executor.registry)
             else {each.name for each in self.scriptable}
         )
-        result = await self.executor.run(code, wait=self.wait, only=only, labels=self._labels, run_id=run_id)
+        result = await self.executor.run(
+            code, wait=self.wait, only=only, labels=self._labels, run_id=run_id, user=self.user
+        )
         return self._answer(result, direct=False)
 
     async def _call_direct(
