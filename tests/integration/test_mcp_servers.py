@@ -21,7 +21,7 @@ from tests.conformance.packages import NODE, fetch_npm
 
 VERSION = "2026.8.31"
 BIN = Path(sys.executable).parent
-HTTP_SERVER = Path(__file__).parents[1] / "mcp_servers" / "http.py"
+HTTP_SERVER = Path(__file__).parents[1] / "mcp_servers" / "weather.py"
 
 
 def npm_server(name: str, *arguments: str, **extra: Any) -> dict[str, Any]:

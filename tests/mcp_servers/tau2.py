@@ -15,17 +15,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
-KEPT_CALLS = ("tau2_tool_call", "tau2_tool_message")
-
 
 def tasks(server: Any, domain: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """Return the calls that solve each task, by the key of its state."""
     folder = Path(server.__file__).parent / "data" / "tau2" / "domains" / domain
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for task in json.loads((folder / "tasks.json").read_text()):
-        actions = (task.get("evaluation_criteria") or {}).get("actions") or []
+        criteria: dict[str, Any] = task.get("evaluation_criteria") or {}
+        actions: list[dict[str, Any]] = criteria.get("actions") or []
         found[f"tau2/{domain}/{task['id']}"] = [(each["name"], each["arguments"]) for each in actions]
     return found
+
+
+def _load_nothing(key: str) -> None:
+    """Say that no state was kept from before."""
 
 
 class Keeper:
@@ -36,7 +39,7 @@ class Keeper:
         self._path = path
         self._last: tuple[str, Any] | None = None
         server._save_state = self.save
-        server._load_state = lambda key: None
+        server._load_state = _load_nothing
 
     def save(self, key: str, state: Any) -> None:
         """Take note of a state; sum up that of another task, and forget it."""

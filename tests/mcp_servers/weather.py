@@ -1,4 +1,4 @@
-"""An MCP server over streamable HTTP, made with the official SDK: ``python http.py PORT``."""
+"""An MCP server over streamable HTTP, made with the official SDK: ``python weather.py PORT``."""
 
 from __future__ import annotations
 
