@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,8 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import requests
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.integration.console_server import Server, make_server, wait_until
 
@@ -400,3 +404,22 @@ def test_the_commands_work_against_a_server_as_on_a_store(server: Server) -> Non
     assert command(server, "app", "runs", "cancel", waiting)[0] == 0
     assert server.finished(waiting)["outcome"] == "cancelled"
     assert command(server, "app", "runs", "cancel", "run-unknown")[0] == 1
+
+
+def test_the_tools_are_an_mcp_server_for_whoever_may_submit(server: Server) -> None:
+    """Spoken to by the MCP package's own client, over HTTP, with a token."""
+
+    async def speak() -> tuple[set[str], str]:
+        http = httpx2.AsyncClient(headers={"authorization": f"Bearer {server.tokens['app']}"}, timeout=60)
+        async with http, Client(streamable_http_client(f"{server.url}/mcp", http_client=http)) as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            answer = await client.call_tool("run_script", {"code": "print(crm.find(name='Ada')['id'])"})
+            return tools, str(answer.content)
+
+    tools, said = asyncio.run(speak())
+    assert "run_script" in tools
+    assert "C-1042" in said
+    assert server.api("app", "GET", "/v1/runs?limit=1").json()["runs"][0]["user"] == "app"
+    for who, status in (("olga", 403), ("vera", 403), ("ada", 403)):
+        assert server.api(who, "POST", "/mcp", {}).status_code == status
+    assert requests.post(f"{server.url}/mcp", json={}, timeout=20).status_code == 401
