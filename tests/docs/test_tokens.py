@@ -81,6 +81,11 @@ def test_from_five_calls_on_no_script_loses_and_none_of_the_smallest_wins_by_muc
 def test_the_readme_says_the_break_even_and_where_scripts_lose() -> None:
     readme = text_of(ROOT / "README.md")
     two, three, ten = (row(TRAVEL.by_calls, label) for label in ("2 calls", "3 calls", "10 and more calls"))
-    assert f"| 2 calls | {two.one_by_one.median:.2f} | {two.parallel.median:.2f} | {two.loses:.0%} |" in readme
+    assert (
+        f"| 2 calls | {two.one_by_one.median:.2f} | {two.parallel.median:.2f} | {two.loses:.0%} |" in readme
+    )
     assert f"| 3 calls | {three.one_by_one.median:.2f} | {three.parallel.median:.2f} |" in readme
-    assert f"| 10 and more | {ten.one_by_one.median:.2f} | {ten.parallel.median:.2f} | {ten.loses:.0%} |" in readme
+    assert (
+        f"| 10 and more | {ten.one_by_one.median:.2f} | {ten.parallel.median:.2f} | {ten.loses:.0%} |"
+        in readme
+    )
