@@ -52,7 +52,7 @@ def test_both_public_sets_are_measured_whole() -> None:
 CLAIMS = [
     f"in {row(TRAVEL.by_calls, '2 calls').loses:.0%} of the tasks (median ratio".replace("%", " %"),
     f"(median ratio {row(TRAVEL.by_calls, '2 calls').parallel.median:.2f}",
-    f"{times(row(TRAVEL.by_calls, '3 calls').parallel.median).replace('fewer', 'fewer tokens')} than perfectly",
+    f"{row(TRAVEL.by_calls, '3 calls').parallel.median:.2f} times fewer tokens than perfectly",
     f"{times(row(TRAVEL.by_calls, '3 calls').one_by_one.median)} than one call a round",
     f"a loss in {row(TRAVEL.by_calls, '3 calls').loses:.0%} of the tasks".replace("%", " %"),
     f"At four calls it is {row(TRAVEL.by_calls, '4 calls').loses:.0%}, from five on none".replace("%", " %"),
@@ -60,11 +60,11 @@ CLAIMS = [
     f"{times(row(TRAVEL.by_size, '30,000 and more tokens').parallel.median)} (ComplexFuncBench",
     f"{times(row(WRITTEN.by_size, '30,000 and more tokens').parallel.median)} (scripts that print",
     f"{times(row(TRAVEL.by_calls, '10 and more calls').parallel.median)} (ComplexFuncBench) and",
-    f"{times(row(WRITTEN.by_calls, '10 and more calls').parallel.median)} (scripts that models wrote) than",
+    f"{times(row(WRITTEN.by_calls, '10 and more calls').parallel.median)} (scripts that models wrote)",
     f"{row(TRAVEL.by_calls, '10 and more calls').one_by_one.median:.2f} and "
     + f"{times(row(WRITTEN.by_calls, '10 and more calls').one_by_one.median)} than one call a round",
     f"{TRAVEL.totals['parallel'].fresh / TRAVEL.totals['script'].fresh:.2f} times fewer tokens as scripts",
-    f"{times(WRITTEN.totals['parallel'].fresh / WRITTEN.totals['script'].fresh)} (scripts that models wrote).",
+    f"{times(WRITTEN.totals['parallel'].fresh / WRITTEN.totals['script'].fresh)} (scripts",
 ]
 
 
