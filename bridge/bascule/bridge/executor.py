@@ -10,11 +10,11 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Any, Final, Self, TypeVar, cast
 
 from bascule.bridge.approval import Approver, Decision, deny_all
 from bascule.bridge.approval_card import Card
@@ -41,9 +41,9 @@ from bascule.bridge.session import Session
 from bascule.bridge.store import Answer, Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
-from bascule.sandbox import Backend, Isolation, PoolLimits, WarmPool, open_backend
+from bascule.sandbox import Backend, Isolation, PoolLimits, Reuse, WarmPool, open_backend
 from bascule.tools import ArgumentsInvalid, Registry, ToolDefinitionError
-from bascule.tools.source import AnySource, open_sources, split_sources
+from bascule.tools.source import AnySource, KeepsSecrets, open_sources, split_sources
 
 TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
@@ -55,6 +55,8 @@ POOL_CEILING: Final = 64
 """Sandboxes of one executor alive at once; further runs wait their turn."""
 
 _log = logging.getLogger("bascule.bridge")
+
+T = TypeVar("T")
 
 _DEFAULT_LIMITS: Final = Limits()
 
@@ -80,6 +82,8 @@ class Executor:
         secret_patterns: regular expressions of further ones.
         warm: sandboxes kept ready for the next runs. None keeps one from the second run on, a number so many
             from the opening on, 0 starts each when it is needed.
+        reuse: ``principal`` lets a container serve further runs of this ``user``, each in a clean child that
+            is forked for it: many times faster, and weaker as docs/sandboxes.md says.
         docker_host, runtime: engine address and container runtime, None for the usual ones.
         backend: a ready backend in place of ``isolation``; it is not closed with the executor. A `WarmPool`
             may be shared by many executors; it serves their users in turn.
@@ -102,6 +106,7 @@ class Executor:
         secrets: Mapping[str, str] | Iterable[str] = (),
         secret_patterns: Iterable[str] = (),
         warm: int | None = None,
+        reuse: Reuse = "never",
         docker_host: str | None = None,
         runtime: str | None = None,
         backend: Backend | None = None,
@@ -123,6 +128,7 @@ class Executor:
         self._store: Store = store or MemoryStore()
         self._user = User(name=user) if isinstance(user, str) else user
         self._warm = warm
+        self._reuse: Reuse = reuse
         self._docker_host = docker_host
         self._runtime = runtime
         principal = "" if self._user is None else self._user.name
@@ -295,6 +301,10 @@ class Executor:
         """Run one script and wait for it; see `run`. May be called from several threads."""
         return self._thread().run(self.run(script, seed=seed))
 
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run anything that uses this executor on its own event loop, and wait for it."""
+        return self._thread().run(work)
+
     def close_sync(self) -> None:
         """See `close`."""
         thread, self._loop_thread = self._thread(), None
@@ -419,6 +429,9 @@ class Executor:
 
     async def _add_sources(self) -> None:
         """Open the sources and take up their tools, all or none."""
+        for source in self._sources:
+            if isinstance(source, KeepsSecrets):
+                self._redactor.register(*source.secrets)
         async with AsyncExitStack() as stack:
             registry = Registry([*self._registry, *await open_sources(self._sources, stack)])
             self._check(registry)
@@ -427,7 +440,12 @@ class Executor:
 
     def _pooled(self, backend: Backend) -> Backend:
         floor = 1 if self._warm is None else self._warm
-        pool = WarmPool(backend, limits=PoolLimits(floor=floor, ceiling=max(POOL_CEILING, floor)))
+        pool = WarmPool(
+            backend,
+            limits=PoolLimits(floor=floor, ceiling=max(POOL_CEILING, floor)),
+            reuse=self._reuse,
+            principal="" if self._user is None else self._user.name,
+        )
         if self._warm:
             pool.keep_ready(sandbox_limits(self._limits))
         return pool

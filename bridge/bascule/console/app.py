@@ -186,4 +186,5 @@ async def _explain(request: Request, error: Exception) -> Response:
 
 
 async def _explain_crash(request: Request, error: Exception) -> Response:
-    return Problem(500, "internal", "this is a bug; the operator's log says more").response()
+    problem = Problem(500, "internal", "this is a bug; the operator's log says more")
+    return problem.response() if request.url.path.startswith("/v1/") else error_page(request, problem, None)
