@@ -10,11 +10,11 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Any, Final, Self, TypeVar, cast
 
 from bascule.bridge.approval import Approver, Decision, deny_all
 from bascule.bridge.approval_card import Card
@@ -43,7 +43,7 @@ from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, PoolLimits, Reuse, WarmPool, open_backend
 from bascule.tools import ArgumentsInvalid, Registry, ToolDefinitionError
-from bascule.tools.source import AnySource, open_sources, split_sources
+from bascule.tools.source import AnySource, KeepsSecrets, open_sources, split_sources
 
 TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
@@ -55,6 +55,8 @@ POOL_CEILING: Final = 64
 """Sandboxes of one executor alive at once; further runs wait their turn."""
 
 _log = logging.getLogger("bascule.bridge")
+
+T = TypeVar("T")
 
 _DEFAULT_LIMITS: Final = Limits()
 
@@ -299,6 +301,10 @@ class Executor:
         """Run one script and wait for it; see `run`. May be called from several threads."""
         return self._thread().run(self.run(script, seed=seed))
 
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run anything that uses this executor on its own event loop, and wait for it."""
+        return self._thread().run(work)
+
     def close_sync(self) -> None:
         """See `close`."""
         thread, self._loop_thread = self._thread(), None
@@ -423,6 +429,9 @@ class Executor:
 
     async def _add_sources(self) -> None:
         """Open the sources and take up their tools, all or none."""
+        for source in self._sources:
+            if isinstance(source, KeepsSecrets):
+                self._redactor.register(*source.secrets)
         async with AsyncExitStack() as stack:
             registry = Registry([*self._registry, *await open_sources(self._sources, stack)])
             self._check(registry)

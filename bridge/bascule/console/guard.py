@@ -15,7 +15,7 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bascule.bridge.display import show
+from bascule.bridge.display import show, show_block
 from bascule.console.problems import Problem
 
 _SECURITY: Final = {
@@ -109,5 +109,5 @@ class JsonLines(logging.Formatter):
         if isinstance(facts, dict):
             line.update(facts)  # pyright: ignore[reportUnknownArgumentType]
         if record.exc_info:
-            line["error"] = show(self.formatException(record.exc_info), max_chars=20_000)
+            line["error"] = show_block(self.formatException(record.exc_info))
         return json.dumps(line)

@@ -126,7 +126,7 @@ async def _show_card(
         problem=problem,
         record=record,
         card=card,
-        request=describe_record(record),
+        shown=describe_record(record),
         row=row,
         demands=[describe_demand(demand) for demand in card.requirement.demands],
         changes=_changes(card),

@@ -26,12 +26,14 @@ class Argument:
 
     Attributes:
         kind: JSON type in words.
+        odd: it holds characters that are not shown as they are: hidden, look-alike, or turning the direction.
     """
 
     name: str
     kind: str
     lines: tuple[str, ...]
     whole: tuple[str, ...] | None
+    odd: bool = False
 
 
 class Shower:
@@ -73,7 +75,11 @@ class Shower:
         if isinstance(value, str):
             lines = self._lines(value, INLINE_CHARS)
             whole = self._lines(value, EXPANDED_CHARS) if len(value) > INLINE_CHARS else None
-            return Argument(self.text(name, 200), "text", lines, whole)
+            odd = any(
+                show(line, max_chars=len(line) or 1) != line.replace("\\", "\\\\")
+                for line in value.split("\n")
+            )
+            return Argument(self.text(name, 200), "text", lines, whole, odd)
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         whole = (self.json(text, EXPANDED_CHARS),) if len(text) > INLINE_CHARS else None
         return Argument(self.text(name, 200), _kind(value), (self.json(text),), whole)
@@ -84,6 +90,8 @@ class Shower:
         if len(text) > max_chars:
             return (show(text, max_chars=max_chars),)
         *rest, last = text.split("\n")
+        if rest and not last:
+            return tuple(show(line, max_chars=max_chars) + "\\n" for line in rest)
         return tuple(
             [show(line, max_chars=max_chars) + "\\n" for line in rest] + [show(last, max_chars=max_chars)]
         )
@@ -146,8 +154,10 @@ def plain_json(value: object) -> str:
 
 
 def facts_line(facts: Mapping[str, object]) -> str:
-    """Return the facts of an event or audit entry as JSON, without digests and what says nothing."""
-    told = {name: value for name, value in facts.items() if value not in (None, "") and "sha256" not in name}
+    """Return the facts of an event or audit entry as JSON, without hashes and what says nothing."""
+    told = {
+        name: value for name, value in facts.items() if value not in (None, "", [], {}) and not _is_hash(name)
+    }
     return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -164,3 +174,7 @@ def text_of(data: bytes) -> str:
 def numbered(lines: Sequence[str]) -> list[tuple[int, str]]:
     """Return lines with their numbers, from 1."""
     return list(enumerate(lines, 1))
+
+
+def _is_hash(name: str) -> bool:
+    return name in ("digest", "image", "key", "seed") or name.endswith(("sha256", "hmac"))

@@ -18,6 +18,7 @@ import msgspec
 from bascule.bridge import Executor, Result
 from bascule.bridge.errors import ResumeError, RunBusy, RunNotFound
 from bascule.bridge.history import StartedRun
+from bascule.bridge.matching import User
 from bascule.bridge.result import JsonValue
 from bascule.bridge.runs import read_result
 from bascule.bridge.store import RunRecord
@@ -39,8 +40,10 @@ from bascule.models.definitions import (
 )
 from bascule.models.direct import is_direct, write_script
 from bascule.models.rendering import SurfaceResult, refuse, render_run, whole_text
-from bascule.models.tokens import CountTokens, estimate_tokens
+from bascule.models.tokens import CountTokens
 from bascule.tools import render_stubs
+from bascule.tools.search import ToolIndex
+from bascule.tools.stubs import estimate_tokens
 
 MAX_RESULT_CHARS: Final = 16_000
 """Characters of an answer to the model, some 4,000 tokens; the rest is read by its handle."""
@@ -67,9 +70,11 @@ class ToolSurface:
             ``none``; or ``fit``, all of them when their definitions fit half of ``budget_tokens``. Tools that
             only may be called directly are always offered.
         budget_tokens: for all that the model is told of tools.
-        count_tokens: of a text, for its model; by default four characters are one token.
+        count_tokens: of a text, for its model; by default three bytes are one token.
+        pinned: tools whose stubs are shown before others when not all fit.
         wait: True waits for people as long as it takes; False answers with a run that waits.
         max_result_chars: longest answer.
+        user: on whose behalf, where one executor serves many; None takes the executor's own.
 
     Raises:
         ValueError: ``callers`` or ``direct`` name a tool that does not exist.
@@ -83,10 +88,13 @@ class ToolSurface:
         direct: Direct = "fit",
         budget_tokens: int = BUDGET_TOKENS,
         count_tokens: CountTokens = estimate_tokens,
+        pinned: Collection[str] = (),
         wait: bool = False,
         max_result_chars: int = MAX_RESULT_CHARS,
+        user: User | None = None,
     ) -> None:
         self.executor = executor
+        self.user = user or executor.user
         self.budget_tokens = budget_tokens
         self.count_tokens = count_tokens
         self.wait = wait
@@ -97,6 +105,8 @@ class ToolSurface:
         self.scriptable = tuple(
             each for each in executor.registry if self._callers.get(each.name, "both") != "direct"
         )
+        self.pinned = tuple(pinned)
+        self._index: ToolIndex | None = None
         own = [GET_RUN, RESUME_RUN, READ_OUTPUT]
         if self.scriptable:
             own = [RUN_SCRIPT, SEARCH_TOOLS, DESCRIBE_TOOL, *own]
@@ -113,12 +123,13 @@ class ToolSurface:
         """Count labels as read, for every later run."""
         self._labels |= frozenset(labels)
 
-    async def call(self, name: str, arguments: object) -> SurfaceResult:
+    async def call(self, name: str, arguments: object, *, run_id: str | None = None) -> SurfaceResult:
         """Make one call for the model.
 
         Args:
             name: of one of `tools`. Untrusted.
             arguments: decoded JSON by name. Untrusted.
+            run_id: for the run that the call may start, for who follows its events; see `Executor.run`.
 
         Raises:
             BasculeError: the host cannot run anything now (no engine, no store); see `Executor.run`.
@@ -128,21 +139,23 @@ class ToolSurface:
         given = cast("dict[str, JsonValue]", arguments)
         direct = self._direct_by_name.get(name)
         if direct is not None and direct.tool is not None:
-            return await self._call_direct(direct.tool, given)
+            return await self._call_direct(direct.tool, given, run_id)
         own = next((each for each in self.tools if each.name == name and each.tool is None), None)
         if own is None:
             return self._unknown(name)
         try:
-            return await self._call_own(own, given)
+            return await self._call_own(own, given, run_id)
         except msgspec.ValidationError as error:
             wanted = ", ".join(own.parameters["properties"])  # type: ignore[arg-type]
             return refuse(f"{own.name}: {error}. Parameters: {wanted}"[:1000], code="invalid_arguments")
 
     # ------------------------------------------------------------ the calls
 
-    async def _call_own(self, own: SurfaceTool, given: dict[str, JsonValue]) -> SurfaceResult:
+    async def _call_own(
+        self, own: SurfaceTool, given: dict[str, JsonValue], run_id: str | None
+    ) -> SurfaceResult:
         if own is RUN_SCRIPT:
-            return await self._run_script(_read(given, _Code).code)
+            return await self._run_script(_read(given, _Code).code, run_id)
         if own is SEARCH_TOOLS:
             search = _read(given, _Search)
             return self._search(search.query, search.limit)
@@ -155,7 +168,7 @@ class ToolSurface:
             return self._get_run(_read(given, _Run).run_id)
         return await self._resume_run(_read(given, _Run).run_id)
 
-    async def _run_script(self, code: str) -> SurfaceResult:
+    async def _run_script(self, code: str, run_id: str | None) -> SurfaceResult:
         if len(code) > MAX_CODE_CHARS:
             return refuse(
                 f"the script has {len(code)} characters, at most {MAX_CODE_CHARS} are accepted",
@@ -168,15 +181,21 @@ class ToolSurface:
             if len(self.scriptable) == len(self.executor.registry)
             else {each.name for each in self.scriptable}
         )
-        result = await self.executor.run(code, wait=self.wait, only=only, labels=self._labels)
+        result = await self.executor.run(
+            code, wait=self.wait, only=only, labels=self._labels, run_id=run_id, user=self.user
+        )
         return self._answer(result, direct=False)
 
-    async def _call_direct(self, tool: str, arguments: dict[str, JsonValue]) -> SurfaceResult:
+    async def _call_direct(
+        self, tool: str, arguments: dict[str, JsonValue], run_id: str | None
+    ) -> SurfaceResult:
         try:
             script = write_script(tool, arguments)
         except ValueError as error:
             return refuse(f"{tool}: {error}"[:1000], code="invalid_arguments")
-        result = await self.executor.run(script, wait=self.wait, only={tool}, labels=self._labels)
+        result = await self.executor.run(
+            script, wait=self.wait, only={tool}, labels=self._labels, run_id=run_id, user=self.user
+        )
         return self._answer(result, direct=True)
 
     def _answer(self, result: Result, *, direct: bool) -> SurfaceResult:
@@ -232,20 +251,17 @@ class ToolSurface:
         )
 
     def _search(self, query: str, limit: int) -> SurfaceResult:
-        words = [word for word in query[:400].lower().replace("_", " ").replace(".", " ").split() if word]
-        scored = sorted(
-            (
-                (-sum(word in f"{each.name} {each.description}".lower() for word in words), index)
-                for index, each in enumerate(self.scriptable)
-            ),
-        )
-        found = [self.scriptable[index] for score, index in scored if score < 0][:limit]
+        if self._index is None:
+            self._index = ToolIndex(self.scriptable)
+        found = self._index.search(query, limit)
         if not found:
             return SurfaceResult(text="No tool matches. Try other words.", data={"tools": []})
-        return SurfaceResult(text=render_stubs(found), data={"tools": [each.name for each in found]})
+        names: list[JsonValue] = [each.name for each in found]
+        tools = [each for each in self.scriptable if each.name in set(names)]
+        return SurfaceResult(text=render_stubs(tools)[: self.max_result_chars], data={"tools": names})
 
     def _describe(self, name: str) -> SurfaceResult:
-        tool = self.executor.registry.get(name)
+        tool = next((each for each in self.scriptable if each.name == name), None)
         if tool is None:
             return self._unknown(name)
         text = render_stubs([tool], detail="full")[: self.max_result_chars]
@@ -274,7 +290,7 @@ class ToolSurface:
     def _find_run(self, run_id: str) -> RunRecord | None:
         """Return a run of the same user; those of others do not exist."""
         row = self.executor.store.run(run_id[:200])
-        user = self.executor.user
+        user = self.user
         return row if row is not None and row.user == (None if user is None else user.name) else None
 
     def _was_direct(self, run_id: str) -> bool:

@@ -122,6 +122,7 @@
   // One press, one decision: a form that is on its way is not sent again.
   for (const form of document.querySelectorAll('form[method="post"]')) {
     form.addEventListener("submit", (event) => {
+      if (event.submitter && event.submitter.formMethod === "dialog") return;
       if (form.dataset.sent) event.preventDefault();
       form.dataset.sent = "yes";
     });

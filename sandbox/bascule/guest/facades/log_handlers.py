@@ -61,6 +61,26 @@ class LogRecord:
 
     __slots__ = ("_target", "_values")
 
+    args: tuple[object, ...]
+    created: float
+    exc_info: None
+    exc_text: str | None
+    filename: str
+    funcName: str
+    levelname: str
+    levelno: int
+    lineno: int
+    message: str
+    module: str
+    msecs: int
+    msg: object
+    name: str
+    pathname: str
+    process: int
+    processName: str
+    thread: int
+    threadName: str
+
     def __init__(self, target: LogTarget, values: dict[str, object]) -> None:
         self._target = target
         self._values = values
@@ -95,6 +115,8 @@ class LogRecord:
 
 class Formatter:
     """Makes the text of a record from a format in one of the three styles."""
+
+    datefmt: str | None
 
     def __init__(
         self,
@@ -142,10 +164,14 @@ _PLAIN = Formatter()
 class Handler:
     """Gets records and writes them. Scripts inherit from it and write ``emit``."""
 
+    level: int
+    formatter: object
+    filters: list[object]
+
     def __init__(self, level: object = 0) -> None:
         self.level = level_number(level)
-        self.formatter: object = None
-        self.filters: list[object] = []
+        self.formatter = None
+        self.filters = []
 
     def setFormatter(self, fmt: object) -> None:
         """Use this formatter."""
@@ -188,6 +214,7 @@ class Handler:
 class StreamHandler(Handler):
     """Writes to a stream, the script's output where none is named."""
 
+    stream: object
     terminator = "\n"
 
     def __init__(self, stream: object = None) -> None:

@@ -117,6 +117,13 @@ class LogTree:
 class Logger:
     """A logger of the script."""
 
+    name: str
+    level: int
+    propagate: bool
+    disabled: bool
+    handlers: list[object]
+    filters: list[object]
+
     def __init__(self, name: str, tree: LogTree) -> None:
         if type(tree) is not LogTree:
             raise TypeError("write logging.getLogger(name)")
@@ -124,8 +131,8 @@ class Logger:
         self.level = 0
         self.propagate = True
         self.disabled = False
-        self.handlers: list[object] = []
-        self.filters: list[object] = []
+        self.handlers = []
+        self.filters = []
         self._tree = tree
 
     @property
