@@ -62,16 +62,17 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
 
     from bascule.bridge import Executor, Policy, ask_elsewhere
     from bascule.bridge.sqlite_store import SqliteStore
+    from bascule.cli.serve_mcp import mount_mcp
     from bascule.console import build_app
     from bascule.console.database import Database
     from bascule.console.tokens import Tokens
     from bascule.sandbox import WEAKER
-    from bascule.tools import load_tools
+    from bascule.tools.loading import load_sources
 
     store = SqliteStore(settings.store)
     database = Database.beside(Path(settings.store))
     with tools_on_stderr():
-        registry = load_tools(*settings.tools) if settings.tools else []
+        registry = load_sources(*settings.tools) if settings.tools else []
     executor = Executor(
         registry,
         policy=Policy.load(*settings.policy) if settings.policy else None,
@@ -85,6 +86,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     if settings.isolation == "process":
         print(f"bascule: {WEAKER}", file=sys.stderr)
     app = build_app(executor, database, settings)
+    mount_mcp(app)
     _say_where(settings, Tokens(database))
     config = uvicorn.Config(
         app,
