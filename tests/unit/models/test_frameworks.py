@@ -15,7 +15,12 @@ from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  # it has none
+    END,
+    START,
+    MessagesState,
+    StateGraph,
+)
 from langgraph.prebuilt import ToolNode, tools_condition
 from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
@@ -112,7 +117,7 @@ async def test_a_langgraph_agent_calls_the_surface_in_its_own_loop(forks: ForkBa
         return {"messages": [await model.ainvoke(state["messages"])]}
 
     async with open_executor(forks, Shop()) as executor:
-        graph = StateGraph(MessagesState)
+        graph: Any = StateGraph(MessagesState)  # its types are unknown to strict checkers
         graph.add_node("model", call_model)
         graph.add_node("tools", ToolNode(make_langchain_tools(ToolSurface(executor))))
         graph.add_edge(START, "model")
