@@ -23,7 +23,7 @@ demo: venv ## Run a model-style script on real input, in a real container
 	@$(GUEST) examples/demo
 
 test: venv ## Run every test (sets up engine and image first)
-	@$(GUEST) $(BIN)/pytest $(PARALLEL) tests
+	@.ci/with-chromium $(GUEST) $(BIN)/pytest $(PARALLEL) tests
 
 check: venv ## Check format, lint, types, and run the unit tests; no engine needed
 	@$(BIN)/ruff format --check .

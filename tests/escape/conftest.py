@@ -6,7 +6,7 @@ import pytest
 
 from tests.escape.rows import Layer, load
 
-LAYERS: tuple[Layer, ...] = ("interpreter", "container", "bridge", "frames", "legit")
+LAYERS: tuple[Layer, ...] = ("interpreter", "container", "reuse", "bridge", "frames", "legit")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

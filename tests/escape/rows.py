@@ -16,7 +16,7 @@ from typing import Literal, cast
 CORPUS = Path(__file__).parent / "corpus"
 
 Outcome = Literal["reject", "raise", "reject_or_raise", "kill", "inert", "host_reject", "ok"]
-Layer = Literal["interpreter", "container", "bridge", "frames", "legit"]
+Layer = Literal["interpreter", "container", "reuse", "bridge", "frames", "legit"]
 
 CANARY = "bascule-canary-7f3a91"
 """The secret put where an escape would find it; it may appear in no output."""
@@ -45,8 +45,8 @@ class Row:
 
 def load(layer: Layer) -> list[Row]:
     """Return every row of one layer, in a fixed order."""
-    if layer == "frames":
-        return list(_from_text(CORPUS / "frames.txt", layer))
+    if layer in ("frames", "reuse"):
+        return list(_from_text(CORPUS / f"{layer}.txt", layer))
     rows = list(_from_lines(CORPUS / f"{layer}.jsonl", layer))
     if layer == "interpreter":
         for path in sorted(CORPUS.glob("own_*.txt")):

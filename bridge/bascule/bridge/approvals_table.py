@@ -106,8 +106,15 @@ class ApprovalTable(Protocol):
         seq: int | None = None,
         states: Collection[str] = (),
         limit: int = 1000,
+        newest: bool = False,
+        before: str | None = None,
     ) -> list[ApprovalRecord]:
-        """Return records, oldest first; all given conditions hold; no states means all."""
+        """Return records, oldest first; all given conditions hold; no states means all.
+
+        Args:
+            newest: the newest ones, newest first.
+            before: with ``newest``, only those that were asked before the one of this id.
+        """
         ...
 
     def insert(self, *records: ApprovalRecord) -> None:

@@ -21,7 +21,7 @@ from bascule.bridge.approval import (
 from bascule.bridge.approval_card import ApprovalState, Card, moved, read_card
 from bascule.bridge.approvals_table import ApprovalConflict, ApprovalRecord
 from bascule.bridge.clock import RunClock
-from bascule.bridge.grants import Grant, read_grant, read_grants
+from bascule.bridge.grants import Grant, is_in_force, read_grant, read_grants
 from bascule.bridge.journal import EventKind, Fact, Journal
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.matching import User
@@ -99,7 +99,8 @@ class Asking:
         """Return a grant of this run that lets a call through and is not used up."""
         self._load()
         for grant in self._grants:
-            if grant.covers(tool, canonical, requirement) and self.uses_left(grant) > 0:
+            covers = grant.covers(tool, canonical, requirement) and self.uses_left(grant) > 0
+            if covers and is_in_force(self.store.approvals, grant):
                 return grant
         return None
 
@@ -235,15 +236,16 @@ class Asking:
             )
         try:
             await self.journal.commit(insert=records)
-        except Exception as error:
-            for _, posted in fresh:
+            for record, posted in zip(records, waiting, strict=True):
+                if posted.cancelled():  # by the script, meanwhile
+                    self._cancel(record.id)
+        except Exception as error:  # the store is gone, or the lease: whoever waits must not wait for ever
+            for posted in waiting:
                 if not posted.done():
                     posted.set_exception(error)
             return
-        for record, posted in zip(records, waiting, strict=True):
-            if posted.cancelled():  # by the script, meanwhile
-                self._cancel(record.id)
-            elif not posted.done():
+        for posted in waiting:
+            if not posted.done():
                 posted.set_result(None)
         self._prompter.prompt(
             [record for record, posted in zip(records, waiting, strict=True) if not posted.cancelled()]

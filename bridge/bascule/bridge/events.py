@@ -17,6 +17,7 @@ from typing import Final, Literal
 EventName = Literal[
     "run.started",
     "call.started",
+    "call.progress",
     "call.waiting_approval",
     "approval.reminder",
     "call.completed",

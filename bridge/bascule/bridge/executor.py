@@ -41,7 +41,7 @@ from bascule.bridge.session import Session
 from bascule.bridge.store import Answer, Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
-from bascule.sandbox import Backend, Isolation, PoolLimits, WarmPool, open_backend
+from bascule.sandbox import Backend, Isolation, PoolLimits, Reuse, WarmPool, open_backend
 from bascule.tools import ArgumentsInvalid, Registry, ToolDefinitionError
 from bascule.tools.source import AnySource, open_sources, split_sources
 
@@ -80,6 +80,8 @@ class Executor:
         secret_patterns: regular expressions of further ones.
         warm: sandboxes kept ready for the next runs. None keeps one from the second run on, a number so many
             from the opening on, 0 starts each when it is needed.
+        reuse: ``principal`` lets a container serve further runs of this ``user``, each in a clean child that
+            is forked for it: many times faster, and weaker as docs/sandboxes.md says.
         docker_host, runtime: engine address and container runtime, None for the usual ones.
         backend: a ready backend in place of ``isolation``; it is not closed with the executor. A `WarmPool`
             may be shared by many executors; it serves their users in turn.
@@ -102,6 +104,7 @@ class Executor:
         secrets: Mapping[str, str] | Iterable[str] = (),
         secret_patterns: Iterable[str] = (),
         warm: int | None = None,
+        reuse: Reuse = "never",
         docker_host: str | None = None,
         runtime: str | None = None,
         backend: Backend | None = None,
@@ -123,6 +126,7 @@ class Executor:
         self._store: Store = store or MemoryStore()
         self._user = User(name=user) if isinstance(user, str) else user
         self._warm = warm
+        self._reuse: Reuse = reuse
         self._docker_host = docker_host
         self._runtime = runtime
         principal = "" if self._user is None else self._user.name
@@ -161,6 +165,8 @@ class Executor:
         *,
         seed: int | None = None,
         wait: bool = True,
+        user: User | None = None,
+        run_id: str | None = None,
         only: Collection[str] | None = None,
         labels: Collection[str] = (),
     ) -> Result:
@@ -169,6 +175,8 @@ class Executor:
         Args:
             script: the model's text, untouched and untrusted.
             seed: decides random, uuid4 and secrets in the script; None draws one.
+            user: on whose behalf, where one executor serves many; None takes the executor's own.
+            run_id: a name of its own in the store (see `new_run_id`); None draws one.
             wait: what to do when the run only waits for people or long timers and has given its sandbox back:
                 True waits on, without a sandbox, and resumes it; False returns a Result with status
                 ``suspended``, to be resumed by its ``run_id``, from any process on the same store.
@@ -183,9 +191,11 @@ class Executor:
             StoreError, LeaseLost: the run cannot be recorded (any more); no further tool was started. Once
                 the store can be written, `resume` goes on.
         """
-        backend = await self._open()
+        backend = _share(await self._open(), user)
         stubs = self._stubs if only is None else tuple(each for each in self._stubs if each.name in only)
-        order = replace(self._order(script, seed, backend), stubs=stubs, labels=frozenset(labels))
+        order = replace(self._order(script, seed, backend, user), stubs=stubs, labels=frozenset(labels))
+        if run_id is not None:
+            order = replace(order, run_id=run_id)
         return await self._see_through(await run_script(order, self._surroundings(backend)), wait=wait)
 
     async def rehearse(self, script: str, *, seed: int | None = None) -> Rehearsal:
@@ -200,7 +210,7 @@ class Executor:
         backend = await self._open()
         wanted = WantedEffects()
         around = replace(self._surroundings(backend), rehearsal=wanted, store=MemoryStore())
-        result = await run_script(self._order(script, seed, backend), around)
+        result = await run_script(self._order(script, seed, backend, None), around)
         return Rehearsal(effects=tuple(wanted.found), complete=result.status == "ok", result=result)
 
     async def resume(self, run_id: str, *, wait: bool = True) -> Result:
@@ -224,11 +234,12 @@ class Executor:
         result = await resume_script(run_id, self._surroundings(backend))
         return await self._see_through(result, wait=wait)
 
-    def session(self, session_id: str | None = None) -> Session:
+    def session(self, session_id: str | None = None, *, user: User | None = None) -> Session:
         """Return a session: scripts that share their variables. Use it as ``async with``.
 
         Args:
             session_id: of a session in the store that is to go on; None begins a new one.
+            user: on whose behalf, see `run`.
         """
 
         async def surround() -> Surroundings:
@@ -236,7 +247,7 @@ class Executor:
 
         def make_order(script: str, session: str, ordinal: int) -> RunOrder:
             assert self._backend is not None
-            order = self._order(script, None, self._backend)
+            order = self._order(script, None, self._backend, user)
             return replace(order, run_id=f"{session}.{ordinal}", session=session, ordinal=ordinal)
 
         return Session(session_id or f"session-{secrets.token_hex(8)}", surround, make_order)
@@ -342,6 +353,8 @@ class Executor:
         self._policy = policy
 
     def _check_edit(self, card: Card, arguments: Mapping[str, JsonValue]) -> bytes:
+        if self._redactor.holds_secret(dict(arguments)):
+            raise DecisionRefused("edit_not_allowed", "the arguments hold a secret of the host")
         tool = self._registry.get(card.tool)
         if tool is None or tool.digest != card.tool_digest:
             raise DecisionRefused("edit_not_allowed", f"the tool {card.tool} is not what was asked about")
@@ -368,6 +381,11 @@ class Executor:
     def user(self) -> User | None:
         """On whose behalf its runs are made."""
         return self._user
+
+    @property
+    def policy(self) -> Policy:
+        """The policy as it is now."""
+        return self._policy
 
     def _thread(self) -> LoopThread:
         if self._loop_thread is None:
@@ -413,20 +431,26 @@ class Executor:
 
     def _pooled(self, backend: Backend) -> Backend:
         floor = 1 if self._warm is None else self._warm
-        pool = WarmPool(backend, limits=PoolLimits(floor=floor, ceiling=max(POOL_CEILING, floor)))
+        pool = WarmPool(
+            backend,
+            limits=PoolLimits(floor=floor, ceiling=max(POOL_CEILING, floor)),
+            reuse=self._reuse,
+            principal="" if self._user is None else self._user.name,
+        )
         if self._warm:
             pool.keep_ready(sandbox_limits(self._limits))
         return pool
 
-    def _order(self, script: str, seed: int | None, backend: Backend) -> RunOrder:
+    def _order(self, script: str, seed: int | None, backend: Backend, user: User | None) -> RunOrder:
+        user = user or self._user
         return RunOrder(
-            run_id=f"run-{secrets.token_hex(8)}",
+            run_id=new_run_id(),
             script=script,
             seed=secrets.randbits(63) if seed is None else seed,
             now=time.time(),
-            user=None if self._user is None else self._user.name,
-            groups=frozenset() if self._user is None else self._user.groups,
-            tenant=None if self._user is None else self._user.tenant,
+            user=None if user is None else user.name,
+            groups=frozenset() if user is None else user.groups,
+            tenant=None if user is None else user.tenant,
             image=backend.image_hash,
             stubs=self._stubs,
             guest_limits=self._limits.for_guest(),
@@ -449,3 +473,15 @@ class Executor:
             throttle=self._throttle,
             secrets=self._secrets,
         )
+
+
+def new_run_id() -> str:
+    """Return a random name for a run."""
+    return f"run-{secrets.token_hex(8)}"
+
+
+def _share(backend: Backend, user: User | None) -> Backend:
+    """Return the backend as this user's share of it, so that users who wait are served in turn."""
+    if user is None or not isinstance(backend, WarmPool):
+        return backend
+    return backend.for_principal(user.name)

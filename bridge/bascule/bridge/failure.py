@@ -17,8 +17,8 @@ from typing import Final
 
 from bascule.bridge.receipt import CallState
 from bascule.bridge.transient import REFUSED_STATUSES, find_status, is_transient
-from bascule.tools import AnyTool
-from bascule.wire import ToolFailure
+from bascule.tools import AnyTool, OutcomeUnknown
+from bascule.wire import ScriptError, ToolFailure
 
 MAX_MESSAGE_CHARS: Final = 1000
 """Characters of a tool's own message that reach the script."""
@@ -102,6 +102,16 @@ def secret_in_arguments() -> CallFailed:
     return denied("the arguments hold a secret of the host, which scripts must not have")
 
 
+def secret_in_script(line: int) -> ScriptError:
+    """Return why a script was refused that holds a secret of the host; the secret is not repeated."""
+    return ScriptError(
+        kind="secret_in_script",
+        message="the script holds a secret of the host, which scripts must not have",
+        line=line,
+        suggestion="leave it out: tools know the secrets they need",
+    )
+
+
 def out_of_budget(budgets: str) -> CallFailed:
     """Return the failure of a call that a budget does not let through any more."""
     failure = ToolFailure(
@@ -122,6 +132,8 @@ def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int
         message = f"{tool.name} cannot reach its service now: the operator has to look at its credentials"
         suggestion = "do not repeat this call; go on without it or stop"
         return CallFailed(ToolFailure(kind="unavailable", message=message, suggestion=suggestion), "failed")
+    if isinstance(error, OutcomeUnknown) and once:
+        return CallFailed(unknown_outcome(tool, _message(error), exception=None), "unknown")
     if isinstance(error, TimeoutError) and once:
         return CallFailed(unknown_outcome(tool, "it timed out", exception=name), "unknown")
     kind = "failed"

@@ -6,11 +6,14 @@ then, and only as often as it says. It never answers a deny, and it ends with it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
 from typing import Final
 
-from bascule.bridge.approval_card import ApprovalState, Card, GrantRule, read_card
-from bascule.bridge.approvals_table import ApprovalRecord, Reservation
+from bascule.bridge.approval_card import ApprovalState, Card, GrantRule, moved, read_card
+from bascule.bridge.approvals_table import ApprovalConflict, ApprovalRecord, ApprovalTable, Reservation
+from bascule.bridge.errors import DecisionRefused
+from bascule.bridge.journal import Fact
 from bascule.bridge.requirement import Requirement
 from bascule.tools import AnyTool
 
@@ -52,6 +55,36 @@ def read_grant(record: ApprovalRecord, card: Card) -> Grant | None:
     if card.grant is None or record.state not in GRANTED_STATES:
         return None
     return Grant(approval_id=record.id, rule=card.grant, requirement=card.requirement, by=card.approved_by)
+
+
+def revoke_grant(table: ApprovalTable, approval_id: str, *, by: str, channel: str) -> None:
+    """Take back a grant; the call it was given with stays approved.
+
+    Raises:
+        DecisionRefused: ``approval_not_found``: there is no such grant (any more).
+    """
+    while True:
+        record = table.get(approval_id)
+        grant = None if record is None else read_grant(record, read_card(record))
+        if record is None or grant is None:
+            raise DecisionRefused("approval_not_found", f"{approval_id} carries no grant")
+        after = moved(record, ApprovalState(record.state), replace(read_card(record), grant=None))
+        audit: dict[str, Fact] = {
+            "action": "grant.revoked",
+            "approval": approval_id,
+            "grant": grant.rule.rung,
+            "by": by,
+            "channel": channel,
+        }
+        with contextlib.suppress(ApprovalConflict):  # changed meanwhile: look again
+            table.move(after, audit=audit)
+            return
+
+
+def is_in_force(table: ApprovalTable, grant: Grant) -> bool:
+    """Tell whether nobody took a grant back."""
+    record = table.get(grant.approval_id)
+    return record is not None and read_card(record).grant is not None
 
 
 def read_grants(records: list[ApprovalRecord]) -> list[Grant]:

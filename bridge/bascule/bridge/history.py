@@ -40,12 +40,26 @@ class Command:
     shown: str
 
 
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A piece of output.
+
+    Attributes:
+        text: as it is kept.
+        raw_bytes, raw_sha256: size and digest of what the script printed, where a secret was taken out of it.
+    """
+
+    text: bytes
+    raw_bytes: int
+    raw_sha256: str | None = None
+
+
 @dataclass(slots=True)
 class Act:
     """One stretch: commands in order, printed text, and whether it is known to be whole."""
 
     commands: list[Command] = field(default_factory=list[Command])
-    text: bytes = b""
+    printed: list[Printed] = field(default_factory=list[Printed])
     whole: bool = False
 
 
@@ -154,7 +168,8 @@ def _add(run_id: str, history: History, entry: JournalEntry) -> None:
             history.sleeps.pop(facts["seq"], None)
     elif kind is EventKind.OUTPUT:
         act = history.acts.setdefault(facts["act"], Act())
-        act.text += _payload(run_id, entry)
+        text = _payload(run_id, entry)
+        act.printed.append(Printed(text, facts.get("raw_bytes", len(text)), facts.get("raw_sha256")))
         act.whole = act.whole or bool(facts["whole"])
     elif kind is EventKind.DECIDED:
         history.call(facts["seq"]).arguments = entry.payload

@@ -25,6 +25,7 @@ class CallRecord:
         dispatched: the tool was started, or will be in a moment: too late to stop it.
         attempts: how often the tool was started, by earlier workers too.
         past: what an earlier worker left of the call, when the run was resumed.
+        carries_secret: the script passed a registered secret; ``arguments`` are without it.
     """
 
     call: Call
@@ -34,6 +35,7 @@ class CallRecord:
     dispatched: bool = False
     attempts: int = 0
     past: CallHistory | None = None
+    carries_secret: bool = False
     duration_s: float = 0.0
     result_bytes: int = 0
     error: CallError | None = None
@@ -53,6 +55,11 @@ class CallRecord:
         if self.arguments is None:
             self.arguments = canonical_json(self.call.args)
         self.call = structs.replace(self.call, args={})
+
+    def hide(self, arguments: bytes) -> None:
+        """Note that the script passed a secret; ``arguments`` are what may be kept of them."""
+        self.carries_secret = True
+        self.arguments = arguments
 
     def restore(self, past: CallHistory, tool: AnyTool | None) -> None:
         """Take over what an earlier worker left of the call."""

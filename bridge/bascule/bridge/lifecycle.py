@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from bascule.bridge.errors import LeaseLost, ResumeError, StoreError
+from bascule.bridge.failure import secret_in_script
 from bascule.bridge.guest import Guest, start_guest
 from bascule.bridge.history import History, read_history
 from bascule.bridge.journal import EventKind, Journal
@@ -20,6 +22,7 @@ from bascule.bridge.order import RunOrder, Surroundings, order_of
 from bascule.bridge.result import Result
 from bascule.bridge.store import LEASE_S, Store
 from bascule.bridge.verdict import RunStopped
+from bascule.wire import ScriptError
 
 MAX_LOST_GUESTS: Final = 2
 """How often a run whose sandbox was killed from outside is replayed in a new one."""
@@ -31,6 +34,11 @@ async def run_script(order: RunOrder, around: Surroundings, guest: Guest | None 
     Raises:
         SandboxError, HandshakeError, StoreError: see `Executor.run`.
     """
+    secret_at = around.redactor.find(order.script)
+    if secret_at is not None:
+        line = order.script.count("\n", 0, secret_at) + 1
+        order = replace(order, script=around.redactor.text(order.script))
+        return await _refuse(order, around, secret_in_script(line))
     journal = around.store.open_journal(order.record("running"))
     order.begin(journal)
     await journal.flush()
@@ -103,6 +111,26 @@ async def _drive(
     return result
 
 
+async def _refuse(order: RunOrder, around: Surroundings, error: ScriptError) -> Result:
+    """Record a script that is not run at all."""
+    journal = around.store.open_journal(order.record("running"))
+    order.begin(journal)
+    result = Result(run_id=order.run_id, status="refused", errors=(error,))
+    _note_end(journal, result)
+    await around.store.release(journal, order.record("finished", outcome=result.status))
+    Narrator(order.run_id, around.events).run("run.finished", text=result.status)
+    return result
+
+
+def _note_end(journal: Journal, result: Result) -> None:
+    error = None if result.error is None else result.error.kind
+    journal.append(EventKind.FINISHED, result.to_json(), status=result.status, error=error)
+    journal.audit(
+        "run.finished", status=result.status, error=error, calls=len(result.calls),
+        duration_s=result.usage.wall_s,
+    )  # fmt: skip
+
+
 async def _leave(order: RunOrder, store: Store, journal: Journal, run: LiveRun, result: Result) -> None:
     suspended = run.suspended
     if suspended is not None:
@@ -114,12 +142,7 @@ async def _leave(order: RunOrder, store: Store, journal: Journal, run: LiveRun, 
             "suspended", reason=suspended.message, wake_at=suspended.wake_at, waits=suspended.waits
         )
     else:
-        error = None if result.error is None else result.error.kind
-        journal.append(EventKind.FINISHED, result.to_json(), status=result.status, error=error)
-        journal.audit(
-            "run.finished", status=result.status, error=error, calls=len(result.calls),
-            duration_s=result.usage.wall_s,
-        )  # fmt: skip
+        _note_end(journal, result)
         record = order.record("finished", outcome=result.status)
     await store.release(journal, record)
 

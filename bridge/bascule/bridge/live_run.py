@@ -174,17 +174,19 @@ class LiveRun:
         )
         said = finish if finish is not None and judgement.status == finish.status else None
         conversation = self._conversation
+        notes = () if finish is None else bound_notes(finish.notes)
         value = None if said is None else said.value
         valued = said is not None and said.value_source != "none"
         value_bytes = len(msgspec.json.encode(value)) if valued else 0
         return Result(
             run_id=self._order.run_id,
             status=judgement.status,
-            value=value,
+            value=self._around.redactor.plain(value),
             value_source="none" if said is None else said.value_source,
-            output=conversation.output,
-            errors=judgement.errors,
-            notes=(*self._gate.notes, *(() if finish is None else bound_notes(finish.notes))),
+            # Once more: a secret may have been printed in pieces.
+            output=self._around.redactor.text(conversation.output),
+            errors=self._around.redactor.errors(judgement.errors),
+            notes=(*self._gate.notes, *self._around.redactor.notes(notes)),
             calls=self._ledger.receipts(),
             usage=self._usage(
                 finish, ending, wall_s=wall_s, returned_bytes=conversation.output_bytes + value_bytes

@@ -33,6 +33,8 @@ class MemoryApprovals:
         seq: int | None = None,
         states: Collection[str] = (),
         limit: int = 1000,
+        newest: bool = False,
+        before: str | None = None,
     ) -> list[ApprovalRecord]:
         """See `ApprovalTable.find`."""
         ids = self._records if run_id is None else self._of_run.get(run_id, ())
@@ -41,6 +43,17 @@ class MemoryApprovals:
             for record in map(self._records.__getitem__, ids)
             if (seq is None or record.seq == seq) and (not states or record.state in states)
         ]
+        if newest:
+            found.sort(key=lambda record: (record.created_at, record.id), reverse=True)
+        if before is not None:
+            edge = self._records.get(before)
+            found = (
+                []
+                if edge is None
+                else [
+                    record for record in found if (record.created_at, record.id) < (edge.created_at, edge.id)
+                ]
+            )
         return found[:limit]
 
     def insert(self, *records: ApprovalRecord) -> None:

@@ -123,10 +123,24 @@ class MemoryStore:
         return self._rows.get(run_id)
 
     def runs(
-        self, *, status: RunStatus | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        status: RunStatus | None = None,
+        session: str | None = None,
+        limit: int = 100,
+        user: str | None = None,
+        before: str | None = None,
     ) -> list[RunRecord]:
         """See `Store.runs`."""
-        rows = [row for row in self._rows.values() if status is None or row.status == status]
+        known = list(self._rows.values())
+        if before is not None:
+            ids = list(self._rows)
+            known = known[: ids.index(before)] if before in ids else []
+        rows = [
+            row
+            for row in known
+            if (status is None or row.status == status) and (user is None or row.user == user)
+        ]
         if session is not None:
             return sorted((row for row in rows if row.session == session), key=lambda row: row.ordinal)
         return rows[::-1][:limit]

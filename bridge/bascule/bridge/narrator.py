@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -10,8 +11,11 @@ from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.display import show, show_json
 from bascule.bridge.events import Event, EventChannel, EventName
 from bascule.bridge.ledger import CallRecord
+from bascule.tools.context import Progress
 
 _SHOWN_CHARS: Final = 300
+PROGRESS_EVERY_S: Final = 0.1
+"""A tool may tell of its progress as often as it likes; watchers hear of it this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,29 @@ class Narrator:
                 duration_s=record.duration_s,
             )
         )
+
+    def progress(self, record: CallRecord) -> Progress:
+        """Return what tells how far a call is, at most once within `PROGRESS_EVERY_S`."""
+        told_at = -math.inf
+
+        def tell(done: float, total: float | None, text: str) -> None:
+            nonlocal told_at
+            now = time.monotonic()
+            if record.state != "running" or now - told_at < PROGRESS_EVERY_S:
+                return
+            told_at = now
+            share = f"{done:g}" if total is None else f"{done:g} of {total:g}"
+            event = Event(
+                name="call.progress",
+                run_id=self.run_id,
+                at=time.time(),
+                seq=record.call.seq,
+                tool=show(record.call.tool, max_chars=100),
+                text=show(f"{share}: {text}" if text else share, max_chars=_SHOWN_CHARS),
+            )
+            self.channel.publish(event)
+
+        return tell
 
     def remind(self, approval: ApprovalRecord) -> None:
         """Tell that an approval is about to expire."""

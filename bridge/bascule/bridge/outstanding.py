@@ -113,9 +113,13 @@ class Outstanding:
         """
         self._number(call.seq)
         shared = self._shared
+        if shared.redactor.holds_secret(call.tool):
+            raise violation("the name of a tool holds a secret of the host")
         record = shared.ledger.open(call)
         args = _encode(call.args)
+        # Of the raw arguments, also where what is kept is without a secret: a replay compares them.
         args_sha256 = digest_of(args)
+        kept = shared.redactor.json(args)
         command = call_command(call.seq, call.tool, args_sha256, call.line)
         if self._replay is not None and self._replay.take_command(act, command):
             tool = shared.registry.get(call.tool)
@@ -126,13 +130,15 @@ class Outstanding:
         else:
             shared.journal.append(
                 EventKind.CALL_ISSUED,
-                args,
+                kept,
                 seq=call.seq,
                 tool=call.tool,
                 line=call.line,
                 args_sha256=args_sha256,
                 act=act,
             )
+        if kept is not args:
+            record.hide(kept)
         try:
             shared.budget.reserve_call(line=call.line)
         except LimitReached as limit:

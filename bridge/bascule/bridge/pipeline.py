@@ -7,7 +7,7 @@ It trusts the registry, the policy and the approver, which are the operator's. I
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -87,10 +87,13 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
     try:
         tool = find_tool(shared.registry, shared.offered, call)
         record.effects = tool.effects
-        if shared.redactor.holds_secret(call.args):
+        started = record.past is not None and record.past.dispatches > 0
+        if record.carries_secret and not started:
             raise secret_in_arguments()
         arguments = validate_arguments(tool, call)
-        record.arguments = arguments.canonical
+        record.arguments = shared.redactor.json(arguments.canonical)
+        if record.arguments is not arguments.canonical and not started:
+            raise secret_in_arguments()
         record.keep_bytes()
         shared.budget.hold_arguments(len(arguments.canonical), line=call.line)
         held_bytes = len(arguments.canonical)
@@ -99,7 +102,7 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
             record.duplicate = not _is_first(record, shared.ledger)
         verdict: Verdict | None = None
         result: bytes | None = None
-        if record.past is None or not record.past.dispatches:
+        if not started:
             with shared.gate.asking.preparing():
                 await _check(tool, arguments, record, shared)
                 verdict = shared.gate.decide(tool, record, arguments)
@@ -108,6 +111,7 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
                     raise withheld(tool, call.line)
                 verdict, result, record.state = None, b"null", "withheld"
         else:  # it was let through and started by an earlier worker
+            assert record.past is not None
             arguments = executed_arguments(tool, record.past, arguments)
             async with turn:
                 value = await _settle(tool, arguments, record, record.past, shared)
@@ -128,6 +132,7 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
             )
             arguments, result = clearance.arguments, clearance.response
             if result is not None:
+                result = shared.redactor.json(result)
                 record.state = "answered"
                 shared.budget.reserve_result(len(result), tool, line=call.line)
                 break
@@ -193,6 +198,8 @@ async def _call(tool: AnyTool, arguments: Arguments, record: CallRecord, shared:
     """Call the tool that was just dispatched; wait for its job if it hands over to one elsewhere."""
     shared.narrator.call("call.started", record)
     context = _context(tool, arguments, record, shared)
+    if shared.narrator.channel.watched:
+        context = replace(context, progress=shared.narrator.progress(record))
     value = await call_tool(
         tool,
         arguments,

@@ -158,6 +158,11 @@ class Policy:
         return tuple(named.rule for named in self._rules)
 
     @property
+    def named_rules(self) -> tuple[tuple[str, Rule], ...]:
+        """The rules with the names they have among those of all layers."""
+        return tuple((named.name, named.rule) for named in self._rules)
+
+    @property
     def digest(self) -> str:
         """SHA-256 in hex of all rules and groups, whatever their order."""
         rules = sorted(f"{named.name} {named.rule.model_dump_json()}" for named in self._rules)

@@ -1,7 +1,9 @@
-"""Keeps registered secrets of the host away from guest, model, log, console and journal.
+"""Keeps registered secrets of the host away from guest, model, log, console and store.
 
-Values and patterns are the operator's. Everything that tools return or raise passes here before it goes
-on, in plain, JSON-escaped, URL-quoted and base64 form; a secret that a tool cuts up or encrypts is not found.
+Values and patterns are the operator's. Everything that tools return or raise, that a script passes, prints,
+returns or raises, and what operators answer passes here before it goes on or is kept, in plain, JSON-escaped,
+URL-quoted and base64 form. A secret that is cut up or encrypted is not found, nor one that was registered
+after it passed.
 """
 
 from __future__ import annotations
@@ -13,12 +15,16 @@ import threading
 import traceback
 import weakref
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 import msgspec
 
-from bascule.wire import ToolFailure
+from bascule.bridge.result import JsonValue
+from bascule.wire import Note, ScriptError, ToolFailure
+
+_encode = msgspec.json.Encoder().encode
+_Error: Final = msgspec.json.Decoder(ScriptError)
 
 REDACTED: Final = "[redacted]"
 MIN_SECRET_CHARS: Final = 6
@@ -65,6 +71,11 @@ class Redactor:
         """Return text without secrets."""
         return text if self._find is None else self._find.sub(REDACTED, text)
 
+    def find(self, text: str) -> int | None:
+        """Return where the first secret begins, None when there is none."""
+        found = None if self._find is None else self._find.search(text)
+        return None if found is None else found.start()
+
     def json(self, data: bytes) -> bytes:
         """Return JSON whose texts, keys included, are without secrets."""
         if self._find is None:
@@ -72,6 +83,25 @@ class Redactor:
         value = msgspec.json.decode(data)
         cleaned, found = self._clean(value)
         return msgspec.json.encode(cleaned) if found else data
+
+    def plain(self, value: JsonValue) -> JsonValue:
+        """Return plain data whose texts, keys included, are without secrets."""
+        if self._find is None:
+            return value
+        cleaned, found = self._clean(value)
+        return cast("JsonValue", cleaned) if found else value
+
+    def errors(self, errors: tuple[ScriptError, ...]) -> tuple[ScriptError, ...]:
+        """Return errors of a script whose words are without secrets."""
+        if self._find is None:
+            return errors
+        return tuple(_Error.decode(self.json(_encode(error))) for error in errors)
+
+    def notes(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
+        """Return notes about a script whose words are without secrets."""
+        if self._find is None:
+            return notes
+        return tuple(msgspec.structs.replace(note, message=self.text(note.message)) for note in notes)
 
     def failure(self, failure: ToolFailure) -> ToolFailure:
         """Return a failure whose words are without secrets."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from bascule.bridge.history import Act, Command, History
+from bascule.bridge.history import Act, Command, History, Printed
+from bascule.bridge.journal import digest_of
 from bascule.bridge.verdict import RunStopped
 from bascule.wire import Delivery
 
@@ -26,7 +27,8 @@ class Replay:
         self.history = history
         self._batch = 0
         self._position = 0
-        self._text = 0
+        self._piece = 0
+        self._begun = b""
         self._act = 0
         self._last_act = sum(map(len, history.batches))
 
@@ -48,19 +50,36 @@ class Replay:
             raise _diverged(act, "nothing more", command.shown)
         return False
 
-    def take_text(self, act: int, text: bytes) -> bytes:
-        """Compare printed text; return the part that lies beyond what is recorded.
+    def take_text(self, act: int, text: bytes) -> tuple[bytes, bytes]:
+        """Compare printed text; return what is kept of the recorded part, and what lies beyond.
 
         Raises:
             RunStopped: ``diverged``.
         """
         self._move_to(act)
-        recorded = self._recorded
-        expected = recorded.text[self._text : self._text + len(text)]
-        if not text.startswith(expected) or (len(expected) < len(text) and recorded.whole):
-            raise _diverged(act, f"the output {_quote(expected)}", f"the output {_quote(text)}")
-        self._text += len(expected)
-        return text[len(expected) :]
+        kept = b""
+        while text:
+            if self._piece == len(self._recorded.printed):
+                if self._recorded.whole:
+                    raise _diverged(act, "no more output", f"the output {_quote(text)}")
+                return kept, text
+            piece = self._recorded.printed[self._piece]
+            room = piece.raw_bytes - len(self._begun)
+            self._begun, text = self._begun + text[:room], text[room:]
+            self._compare_piece(act, piece)
+            if len(self._begun) == piece.raw_bytes:
+                kept += piece.text
+                self._piece, self._begun = self._piece + 1, b""
+        return kept, b""
+
+    def _compare_piece(self, act: int, piece: Printed) -> None:
+        """Compare what came so far of one recorded piece."""
+        if piece.raw_sha256 is None:
+            same = piece.text.startswith(self._begun)
+        else:
+            same = len(self._begun) < piece.raw_bytes or digest_of(self._begun) == piece.raw_sha256
+        if not same:
+            raise _diverged(act, f"the output {_quote(piece.text)}", f"the output {_quote(self._begun)}")
 
     def end_act(self, act: int) -> None:
         """Note that the guest has ended an act.
@@ -72,8 +91,9 @@ class Replay:
         recorded = self._recorded
         if self._position < len(recorded.commands):
             raise _diverged(act, recorded.commands[self._position].shown, "nothing more")
-        if self._text < len(recorded.text):
-            raise _diverged(act, f"the output {_quote(recorded.text[self._text :])}", "nothing more")
+        if self._piece < len(recorded.printed):
+            missing = recorded.printed[self._piece].text
+            raise _diverged(act, f"the output {_quote(missing)}", "nothing more")
 
     def end(self, act: int) -> None:
         """Note that the guest has finished with this act.
@@ -112,7 +132,8 @@ class Replay:
         if act != self._act:
             self._act = act
             self._position = 0
-            self._text = 0
+            self._piece = 0
+            self._begun = b""
 
 
 def _diverged(act: int, recorded: str, found: str) -> RunStopped:

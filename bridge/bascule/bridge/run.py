@@ -15,7 +15,7 @@ from typing import Final, Literal
 from bascule.bridge.clock import RunClock
 from bascule.bridge.first_step import begin
 from bascule.bridge.inbox import Inbox
-from bascule.bridge.journal import EventKind
+from bascule.bridge.journal import EventKind, Fact, digest_of
 from bascule.bridge.outstanding import Outstanding
 from bascule.bridge.pipeline import Crossing
 from bascule.bridge.replay import Replay
@@ -234,20 +234,32 @@ class Conversation:
 
     def _take_output(self, text: str, act: int, *, whole: bool) -> None:
         limit = self._shared.limits.output_bytes
-        encoded = text.encode()
+        raw = text.encode()
         room = limit - self._output_bytes
-        if len(encoded) > room:
-            self._output.append(encoded[:room].decode("utf-8", "ignore"))
+        if len(raw) > room:
+            # Cut when secrets are out of it, or half of one would stay.
+            shown = self._shared.redactor.text(text).encode()
+            self._output.append(shown[:room].decode("utf-8", "ignore"))
             self._output_bytes = limit
             raise RunStopped("limit", "output_limit", f"stopped: the script printed more than {limit} bytes")
-        self._output.append(text)
-        self._output_bytes += len(encoded)
+        self._output_bytes += len(raw)
         if self._replay is not None:
-            encoded = self._replay.take_text(act, encoded)
-            text = encoded.decode("utf-8", "replace")
-        if encoded:
-            self._shared.journal.append(EventKind.OUTPUT, encoded, act=act, whole=whole)
-            self._shared.narrator.run("run.output", text=text)
+            # What was recorded is shown as it was then, whichever secrets are registered now.
+            recorded, raw = self._replay.take_text(act, raw)
+            self._output.append(recorded.decode())
+        if raw:
+            kept = self._show(raw.decode())
+            facts: dict[str, Fact] = {}
+            if kept != raw:
+                facts = {"raw_bytes": len(raw), "raw_sha256": digest_of(raw)}
+            self._shared.journal.append(EventKind.OUTPUT, kept, act=act, whole=whole, **facts)
+            self._shared.narrator.run("run.output", text=kept.decode())
+
+    def _show(self, text: str) -> bytes:
+        """Add to what the script printed, without secrets; return what was added."""
+        shown = self._shared.redactor.text(text)
+        self._output.append(shown)
+        return shown.encode()
 
     async def _wait(self, timeout_s: float | None = None) -> None:
         """Wait for anything to happen, or for ``timeout_s``.

@@ -38,8 +38,11 @@ async def cancel_run(store: Store, run_id: str) -> bool:
     return True
 
 
-def resolve_call(store: Store, run_id: str, seq: int, answer: Answer) -> bool:
+def resolve_call(store: Store, run_id: str, seq: int, answer: Answer, *, attempt: int | None = None) -> bool:
     """Say what became of a call whose outcome is unknown; the first answer about each start counts.
+
+    Args:
+        attempt: the start of the call that the operator was shown; None means the last one.
 
     Returns:
         False when this start of the call was answered before.
@@ -53,7 +56,8 @@ def resolve_call(store: Store, run_id: str, seq: int, answer: Answer) -> bool:
         raise RunNotFound(run_id)
     history = read_history(run_id, journal.entries)
     call = None if history is None else history.calls.get(seq)
-    if call is None or call.completed is not None or not call.dispatches:
+    outdated = attempt is not None and call is not None and call.dispatches != attempt
+    if call is None or call.completed is not None or not call.dispatches or outdated:
         raise ResumeError("nothing_unknown", f"nothing is unknown about call {seq} of {run_id}")
     return store.answer(run_id, seq, call.dispatches, answer)
 

@@ -27,8 +27,8 @@ from bascule.bridge.store import RunRecord
 if TYPE_CHECKING:
     from bascule.bridge.journal import Journal
 
-REBUILT: Final = ("ok", "failed", "refused")
-"""Outcomes of scripts whose variables are there for the next one."""
+REBUILT: Final = ("ok", "failed")
+"""Outcomes of scripts whose variables are there for the next one; of a refused one nothing ran."""
 
 
 class Session:

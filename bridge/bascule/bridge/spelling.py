@@ -7,11 +7,12 @@ one of display alone; `spell` changes nothing but the spelling of numbers at the
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final, cast
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, cast
 
 from pydantic import BaseModel
 
+from bascule.bridge.result import JsonValue
 from bascule.tools import canonical_json
 
 MAX_PLACES: Final = 200
@@ -51,17 +52,17 @@ def _walk(value: object, way: Place) -> Iterator[Place]:
             yield from _walk(item, (*way, index))
 
 
-def _text(value: Any, way: Place, places: Collection[Place]) -> str:
+def _text(value: object, way: Place, places: Collection[Place]) -> str:
     if isinstance(value, dict):
-        members: Iterable[tuple[str, Any]] = cast("dict[str, Any]", value).items()
+        members = cast("dict[str, object]", value).items()
         inner = (f"{_leaf(name)}:{_text(member, (*way, name), places)}" for name, member in members)
         return f"{{{','.join(inner)}}}"
     if isinstance(value, list):
-        items: Iterable[tuple[int, Any]] = enumerate(value)  # pyright: ignore[reportUnknownArgumentType]
+        items = enumerate(cast("list[object]", value))
         return f"[{','.join(_text(item, (*way, index), places) for index, item in items)}]"
     floating = type(value) is int and way in places
     return f"{_leaf(value)}.0" if floating else _leaf(value)
 
 
-def _leaf(value: Any) -> str:
-    return canonical_json(value).decode()
+def _leaf(value: object) -> str:
+    return canonical_json(cast("JsonValue", value)).decode()

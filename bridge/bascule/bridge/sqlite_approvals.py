@@ -35,6 +35,8 @@ class SqliteApprovals:
         seq: int | None = None,
         states: Collection[str] = (),
         limit: int = 1000,
+        newest: bool = False,
+        before: str | None = None,
     ) -> list[ApprovalRecord]:
         """See `ApprovalTable.find`."""
         conditions: list[str] = []
@@ -48,9 +50,15 @@ class SqliteApprovals:
         if states:
             conditions.append(f"state IN ({', '.join('?' * len(states))})")
             values.extend(states)
+        if before is not None:
+            conditions.append("(created_at, id) < (SELECT created_at, id FROM approvals WHERE id = ?)")
+            values.append(before)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         rows = self._store.read(
-            f"SELECT {APPROVAL_COLUMNS} FROM approvals{where} ORDER BY created_at, id LIMIT ?", *values, limit
+            f"SELECT {APPROVAL_COLUMNS} FROM approvals{where}"
+            f" ORDER BY created_at {'DESC' if newest else 'ASC'}, id {'DESC' if newest else 'ASC'} LIMIT ?",
+            *values,
+            limit,
         )
         return [read_approval(row) for row in rows]
 

@@ -123,20 +123,26 @@ class SqliteStore:
         return read_run(rows[0]) if rows else None
 
     def runs(
-        self, *, status: RunStatus | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        status: RunStatus | None = None,
+        session: str | None = None,
+        limit: int = 100,
+        user: str | None = None,
+        before: str | None = None,
     ) -> list[RunRecord]:
         """See `Store.runs`."""
-        if session is not None:
-            rows = self.read(
-                f"SELECT {RUN_COLUMNS} FROM runs WHERE session = ? AND (? IS NULL OR status = ?)"
-                " ORDER BY ordinal",
-                *(session, status, status),
-            )
-        else:
-            rows = self.read(
-                f"SELECT {RUN_COLUMNS} FROM runs WHERE ? IS NULL OR status = ? ORDER BY id DESC LIMIT ?",
-                *(status, status, limit),
-            )
+        wanted: list[tuple[str, object]] = [
+            ("status = ?", status),
+            ("user = ?", user),
+            ("session = ?", session),
+            ("id < (SELECT id FROM runs WHERE run_id = ?)", before),
+        ]
+        given = [(condition, value) for condition, value in wanted if value is not None]
+        where = f" WHERE {' AND '.join(condition for condition, _ in given)}" if given else ""
+        order = "ordinal" if session is not None else f"id DESC LIMIT {int(limit)}"
+        values = [value for _, value in given]
+        rows = self.read(f"SELECT {RUN_COLUMNS} FROM runs{where} ORDER BY {order}", *values)
         return [read_run(row) for row in rows]
 
     def script(self, run_id: str) -> str | None:

@@ -147,9 +147,20 @@ class Store(Protocol):
         ...
 
     def runs(
-        self, *, status: RunStatus | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        status: RunStatus | None = None,
+        session: str | None = None,
+        limit: int = 100,
+        user: str | None = None,
+        before: str | None = None,
     ) -> list[RunRecord]:
-        """Return rows: of a session in their order, otherwise the newest first."""
+        """Return rows: of a session in their order, otherwise the newest first.
+
+        Args:
+            user: only runs on behalf of this one.
+            before: only runs that were begun before the one of this id; none when it is unknown.
+        """
         ...
 
     def script(self, run_id: str) -> str | None:

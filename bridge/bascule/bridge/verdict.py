@@ -124,12 +124,13 @@ def _judge_silence(script: str, limits: Limits, ending: Ending) -> Judgement:
         return _limit(
             script, "cpu_limit", f"stopped: the script used more than {limits.cpu_s:g} s of CPU time", ending
         )
-    if _WATCHDOG.search(ending.stderr_tail):
-        return _limit(script, "wall_limit", f"stopped after {limits.wall_s:g} s of running", ending)
     if ending.signal in _CRASHES:
         name = signal.Signals(ending.signal).name
         message = f"the interpreter crashed ({name}); nothing is known of the script's state"
         return _judgement(script, "failed", "guest_crashed", message, find_script_line(ending.stderr_tail))
+    # After the signals: a script can write these words itself and then crash its interpreter.
+    if _WATCHDOG.search(ending.stderr_tail):
+        return _limit(script, "wall_limit", f"stopped after {limits.wall_s:g} s of running", ending)
     return _judgement(script, "failed", "guest_crashed", f"the guest {_how(ending)} before it finished", None)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from bascule.cli import approvals, audit, bench, doctor, image, policy, run, runs, tools
+from bascule.cli import approvals, audit, bench, doctor, image, mcp, policy, run, runs, serve, tokens, tools
 from bascule.cli.exits import describe_exits, exit_for_error
 from bascule.cli.streams import ready_streams
 
@@ -21,6 +21,7 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
 )
 run.register(app)
+mcp.register(app)
 app.add_typer(runs.app, name="runs")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(audit.app, name="audit")
@@ -28,6 +29,8 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(tools.app, name="tools")
 app.add_typer(image.app, name="image")
 app.add_typer(bench.app, name="bench")
+app.add_typer(tokens.app, name="tokens")
+serve.register(app)
 app.command("doctor")(doctor.doctor)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _SIGNS: Final = {
     "call.started": (">", "cyan"),
+    "call.progress": ("~", "cyan"),
     "call.waiting_approval": ("?", "yellow"),
     "call.completed": ("+", "green"),
     "call.failed": ("!", "red"),
@@ -21,6 +22,7 @@ _SIGNS: Final = {
 }
 _WORDS: Final = {
     "call.started": "started",
+    "call.progress": "is at",
     "call.waiting_approval": "waits for approval",
     "call.completed": "done",
     "call.failed": "failed",
@@ -36,9 +38,11 @@ class Progress:
         self._console = Console(file=stream, highlight=False, soft_wrap=True) if stream.isatty() else None
 
     def __call__(self, event: Event) -> None:
-        if event.name not in _SIGNS or (self._console is None and event.name == "call.started"):
+        if event.name not in _SIGNS or (
+            self._console is None and event.name in ("call.started", "call.progress")
+        ):
             return
-        ended = event.name not in ("call.started", "call.waiting_approval")
+        ended = event.name not in ("call.started", "call.progress", "call.waiting_approval")
         took = f" in {event.duration_s * 1000:.0f} ms" if ended and event.duration_s else ""
         told = "" if event.name == "call.completed" else f" {event.text}"
         line = f"{event.seq:>4} {event.tool} {_WORDS[event.name]}{took}{told}"

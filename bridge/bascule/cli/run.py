@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 
 import typer
 
-from bascule.bridge.settings import SETTINGS
 from bascule.cli.driver import Approve, Isolation
 from bascule.cli.exits import Exit, describe_exits, exit_for_rehearsal, exit_for_result
+from bascule.cli.limit_flags import add_limit_flags
 from bascule.cli.streams import tools_on_stderr
 
 if TYPE_CHECKING:
@@ -60,9 +59,29 @@ _Receipts = Annotated[bool, typer.Option("--receipts", help="Print a table of al
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no account.")]
 
 
+_FLAGS: Final[dict[str, Any]] = {
+    "script": _Script,
+    "tools": _Tools,
+    "policy": _Policy,
+    "user": _User,
+    "approve": _Approve,
+    "isolation": _Isolation,
+    "seed": _Seed,
+    "store": _StoreFile,
+    "record": _Record,
+    "wait": _Wait,
+    "docker_host": _DockerHost,
+    "runtime": _Runtime,
+    "rehearse": _Rehearse,
+    "json": _Json,
+    "receipts": _Receipts,
+    "quiet": _Quiet,
+}
+
+
 def register(app: typer.Typer) -> None:
     """Add the command, with one flag for each row of the table of limits."""
-    app.command("run", epilog=describe_exits())(_with_limit_flags())
+    app.command("run", epilog=describe_exits())(add_limit_flags(run, _FLAGS))
 
 
 def run(
@@ -167,57 +186,3 @@ def _read_script(script: str) -> str:
     except (OSError, ValueError) as error:
         print(f"bascule: the script cannot be read: {error}", file=sys.stderr)
         raise typer.Exit(Exit.NO_INPUT) from error
-
-
-def _with_limit_flags() -> Any:
-    """Return the command with the signature that typer reads its flags from."""
-
-    def command(**values: Any) -> None:
-        run(values.pop("script"), **values)
-
-    annotations: dict[str, Any] = {
-        "script": _Script,
-        "tools": _Tools,
-        "policy": _Policy,
-        "user": _User,
-        "approve": _Approve,
-        "isolation": _Isolation,
-        "seed": _Seed,
-        "store": _StoreFile,
-        "record": _Record,
-        "wait": _Wait,
-        "docker_host": _DockerHost,
-        "runtime": _Runtime,
-        "rehearse": _Rehearse,
-        "json": _Json,
-        "receipts": _Receipts,
-        "quiet": _Quiet,
-    }
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(run).parameters.items()
-        if parameter.default is not inspect.Parameter.empty
-    }
-    for setting in SETTINGS:
-        number = int if setting.whole else float
-        option = typer.Option(
-            setting.flag,
-            min=setting.minimum,
-            max=setting.maximum,
-            metavar=setting.unit.upper(),
-            help=f"{setting.help} Default: {setting.default:,}. Environment: {setting.environment}.",
-            rich_help_panel="Limits",
-        )
-        annotations[setting.name] = Annotated[Optional[number], option]  # noqa: UP045  # built at run time
-        defaults[setting.name] = None
-    kind = inspect.Parameter.KEYWORD_ONLY
-    parameters = [
-        inspect.Parameter(
-            name, kind, default=defaults.get(name, inspect.Parameter.empty), annotation=annotation
-        )
-        for name, annotation in annotations.items()
-    ]
-    command.__doc__ = run.__doc__
-    command.__annotations__ = annotations
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer looks here
-    return command

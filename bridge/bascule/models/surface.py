@@ -18,6 +18,7 @@ import msgspec
 from bascule.bridge import Executor, Result
 from bascule.bridge.errors import ResumeError, RunBusy, RunNotFound
 from bascule.bridge.history import StartedRun
+from bascule.bridge.matching import User
 from bascule.bridge.result import JsonValue
 from bascule.bridge.runs import read_result
 from bascule.bridge.store import RunRecord
@@ -70,6 +71,7 @@ class ToolSurface:
         count_tokens: of a text, for its model; by default four characters are one token.
         wait: True waits for people as long as it takes; False answers with a run that waits.
         max_result_chars: longest answer.
+        user: on whose behalf, where one executor serves many; None takes the executor's own.
 
     Raises:
         ValueError: ``callers`` or ``direct`` name a tool that does not exist.
@@ -85,8 +87,10 @@ class ToolSurface:
         count_tokens: CountTokens = estimate_tokens,
         wait: bool = False,
         max_result_chars: int = MAX_RESULT_CHARS,
+        user: User | None = None,
     ) -> None:
         self.executor = executor
+        self.user = user or executor.user
         self.budget_tokens = budget_tokens
         self.count_tokens = count_tokens
         self.wait = wait
@@ -113,12 +117,13 @@ class ToolSurface:
         """Count labels as read, for every later run."""
         self._labels |= frozenset(labels)
 
-    async def call(self, name: str, arguments: object) -> SurfaceResult:
+    async def call(self, name: str, arguments: object, *, run_id: str | None = None) -> SurfaceResult:
         """Make one call for the model.
 
         Args:
             name: of one of `tools`. Untrusted.
             arguments: decoded JSON by name. Untrusted.
+            run_id: for the run that the call may start, for who follows its events; see `Executor.run`.
 
         Raises:
             BasculeError: the host cannot run anything now (no engine, no store); see `Executor.run`.
@@ -128,21 +133,23 @@ class ToolSurface:
         given = cast("dict[str, JsonValue]", arguments)
         direct = self._direct_by_name.get(name)
         if direct is not None and direct.tool is not None:
-            return await self._call_direct(direct.tool, given)
+            return await self._call_direct(direct.tool, given, run_id)
         own = next((each for each in self.tools if each.name == name and each.tool is None), None)
         if own is None:
             return self._unknown(name)
         try:
-            return await self._call_own(own, given)
+            return await self._call_own(own, given, run_id)
         except msgspec.ValidationError as error:
             wanted = ", ".join(own.parameters["properties"])  # type: ignore[arg-type]
             return refuse(f"{own.name}: {error}. Parameters: {wanted}"[:1000], code="invalid_arguments")
 
     # ------------------------------------------------------------ the calls
 
-    async def _call_own(self, own: SurfaceTool, given: dict[str, JsonValue]) -> SurfaceResult:
+    async def _call_own(
+        self, own: SurfaceTool, given: dict[str, JsonValue], run_id: str | None
+    ) -> SurfaceResult:
         if own is RUN_SCRIPT:
-            return await self._run_script(_read(given, _Code).code)
+            return await self._run_script(_read(given, _Code).code, run_id)
         if own is SEARCH_TOOLS:
             search = _read(given, _Search)
             return self._search(search.query, search.limit)
@@ -155,7 +162,7 @@ class ToolSurface:
             return self._get_run(_read(given, _Run).run_id)
         return await self._resume_run(_read(given, _Run).run_id)
 
-    async def _run_script(self, code: str) -> SurfaceResult:
+    async def _run_script(self, code: str, run_id: str | None) -> SurfaceResult:
         if len(code) > MAX_CODE_CHARS:
             return refuse(
                 f"the script has {len(code)} characters, at most {MAX_CODE_CHARS} are accepted",
@@ -168,15 +175,21 @@ class ToolSurface:
             if len(self.scriptable) == len(self.executor.registry)
             else {each.name for each in self.scriptable}
         )
-        result = await self.executor.run(code, wait=self.wait, only=only, labels=self._labels)
+        result = await self.executor.run(
+            code, wait=self.wait, only=only, labels=self._labels, run_id=run_id, user=self.user
+        )
         return self._answer(result, direct=False)
 
-    async def _call_direct(self, tool: str, arguments: dict[str, JsonValue]) -> SurfaceResult:
+    async def _call_direct(
+        self, tool: str, arguments: dict[str, JsonValue], run_id: str | None
+    ) -> SurfaceResult:
         try:
             script = write_script(tool, arguments)
         except ValueError as error:
             return refuse(f"{tool}: {error}"[:1000], code="invalid_arguments")
-        result = await self.executor.run(script, wait=self.wait, only={tool}, labels=self._labels)
+        result = await self.executor.run(
+            script, wait=self.wait, only={tool}, labels=self._labels, run_id=run_id, user=self.user
+        )
         return self._answer(result, direct=True)
 
     def _answer(self, result: Result, *, direct: bool) -> SurfaceResult:
@@ -274,7 +287,7 @@ class ToolSurface:
     def _find_run(self, run_id: str) -> RunRecord | None:
         """Return a run of the same user; those of others do not exist."""
         row = self.executor.store.run(run_id[:200])
-        user = self.executor.user
+        user = self.user
         return row if row is not None and row.user == (None if user is None else user.name) else None
 
     def _was_direct(self, run_id: str) -> bool:

@@ -158,7 +158,7 @@ def _print(guards: Guards, output: Writer) -> Callable[..., None]:
         if flush:
             guards.read(file, "flush")()
 
-    return print
+    return renamed(print, "print")
 
 
 def _text(value: object, name: str) -> str:

@@ -107,7 +107,7 @@ def parse_script(text: str, *, tool_names: Collection[str]) -> ParsedScript:
         ScriptRefused: it is not Python, or too large.
     """
     source, parsed, notes = clean_text(_checked_text(text))
-    with _deep_recursion():
+    with deep_recursion():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -133,7 +133,7 @@ def try_compile(
     The tree of ``parsed`` is used up: guards are put into it.
     """
     source = parsed.source
-    with _deep_recursion():
+    with deep_recursion():
         try:
             transformer = ScriptTransformer(source, survey_bindings(parsed.outline.nodes))
             made = transformer.visit_Module(parsed.tree)
@@ -141,7 +141,7 @@ def try_compile(
                 return None, transformer.findings
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                code = _named_as_in_a_module(compile(made, SCRIPT_FILE, "exec", dont_inherit=True))
+                code = named_as_in_a_module(compile(made, SCRIPT_FILE, "exec", dont_inherit=True))
         except SyntaxError as error:
             return None, [syntax_error(error, source)]
         except (RecursionError, MemoryError, ValueError):
@@ -164,9 +164,9 @@ def try_compile(
     )
 
 
-def _named_as_in_a_module(code: CodeType) -> CodeType:
+def named_as_in_a_module(code: CodeType) -> CodeType:
     """Take the script function out of the qualified names: ``repr`` of a lambda shows them."""
-    inner = [_named_as_in_a_module(item) if isinstance(item, CodeType) else item for item in code.co_consts]
+    inner = [named_as_in_a_module(item) if isinstance(item, CodeType) else item for item in code.co_consts]
     name = code.co_qualname.removeprefix(_WRAPPER)
     return code.replace(co_consts=tuple(inner), co_qualname=name)
 
@@ -199,7 +199,7 @@ def _too_deep(source: Source, node: ast.AST | None) -> ScriptError:
 
 
 @contextmanager
-def _deep_recursion() -> Generator[None]:
+def deep_recursion() -> Generator[None]:
     """Let the compiler's walks go as deep as the outline allows; they hold little C stack each."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _RECURSION))

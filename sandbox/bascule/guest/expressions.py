@@ -54,6 +54,11 @@ def literal_type(node: ast.expr) -> type | None:
     return _LITERALS.get(type(node))
 
 
+def is_number(node: ast.expr) -> bool:
+    """Whether the expression is a number as written."""
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
 class ExpressionRules(Walker):
     """Visits expressions."""
 
@@ -277,8 +282,7 @@ class ExpressionRules(Walker):
             return node
         left, right = node.left, node.right
         kind = literal_type(left)
-        is_number = isinstance(right, ast.Constant) and type(right.value) in (int, float)
-        if is_number or kind not in (None, str):
+        if is_number(right) or kind not in (None, str):
             return node
         shown = hidden.call(hidden.PERCENT, node, left, right)
         if (

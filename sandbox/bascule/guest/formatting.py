@@ -10,7 +10,6 @@ import _string  # type: ignore[import-not-found]
 import datetime
 import decimal
 import re
-import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import FunctionType
@@ -28,7 +27,9 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,16}>")
 
 _Split = Callable[[str], tuple[int | str, Iterable[tuple[bool, int | str]]]]
 _split = cast(_Split, _string.formatter_field_name_split)  # pyright: ignore[reportUnknownMemberType]
-"""What string.Formatter itself splits field names with."""
+_Parse = Callable[[str], Iterable[tuple[str, str | None, str | None, str | None]]]
+_parse = cast(_Parse, _string.formatter_parser)  # pyright: ignore[reportUnknownMemberType]
+"""What string.Formatter itself takes templates and field names apart with."""
 
 ReadAttribute = Callable[[object, str], object]
 
@@ -85,11 +86,19 @@ def percent(text: Any, values: object) -> object:
     return made if is_clean else without_addresses(cast(str, made))
 
 
+def percent_in_place(text: Any, values: object) -> object:
+    """``text %= values`` for scripts: what the target is bound to afterwards."""
+    if type(text) is str:
+        return percent(text, values)
+    text %= values
+    return text
+
+
 @lru_cache(maxsize=256)
 def reads_nothing(template: str) -> bool:
     """Whether no field of the template reads an attribute or an item, nested specs included."""
     try:
-        fields = list(string.Formatter().parse(template))
+        fields = list(_parse(template))
     except ValueError:
         return False  # how far it would get before it fails is nobody's business
     for _, name, spec, _ in fields:
@@ -100,7 +109,7 @@ def reads_nothing(template: str) -> bool:
     return True
 
 
-class SafeFormatter(string.Formatter):
+class SafeFormatter:
     """Formats as ``str.format`` does, reading attributes through the guards.
 
     Args:
@@ -110,32 +119,86 @@ class SafeFormatter(string.Formatter):
     def __init__(self, read_attribute: ReadAttribute) -> None:
         self._read_attribute = read_attribute
 
-    def get_field(
-        self, field_name: str, args: Sequence[object], kwargs: Mapping[str, object]
-    ) -> tuple[object, str | int]:
-        """Resolve ``name.attribute[item]`` step by step."""
-        first, rest = _split(field_name)
-        value: object = self.get_value(first, args, kwargs)
-        for is_attribute, key in rest:
-            value = self._read_attribute(value, str(key)) if is_attribute else cast(Any, value)[key]
-        return value, first
-
-    def format_field(self, value: object, format_spec: str) -> str:
-        """Show the value without addresses."""
-        return format(shown(value), format_spec)
-
-    def convert_field(self, value: object, conversion: str | None) -> object:
-        """Convert without addresses."""
-        return super().convert_field(value if conversion is None else shown(value), conversion)
-
     def text_format(self, template: str, /, *args: object, **kwargs: object) -> str:
         """``str.format`` for scripts."""
         if type(template) is str and reads_nothing(template):
             if kwargs:
                 kwargs = {key: shown(value) for key, value in kwargs.items()}
             return template.format(*map(shown, args), **kwargs)
-        return self.vformat(template, args, kwargs)
+        return _Fields(self._read_attribute, args, kwargs).expand(template, _NESTING)
 
     def text_format_map(self, template: str, mapping: Mapping[str, object], /) -> str:
         """``str.format_map`` for scripts."""
-        return self.vformat(template, (), mapping)
+        return _Fields(self._read_attribute, None, mapping).expand(template, _NESTING)
+
+
+_CONVERSIONS: dict[str, Callable[[object], str]] = {"s": str, "r": repr, "a": ascii}
+
+_NESTING = 2
+"""Templates within templates: a field in the format spec of a field, and no deeper."""
+
+
+class _Fields:
+    """The fields of one call: which argument comes next, and whether they are numbered by hand.
+
+    Args:
+        args: positional arguments, None where there are none by design.
+    """
+
+    __slots__ = ("_args", "_kwargs", "_next", "_read")
+
+    def __init__(
+        self, read: ReadAttribute, args: Sequence[object] | None, kwargs: Mapping[str, object]
+    ) -> None:
+        self._read = read
+        self._args = args
+        self._kwargs = kwargs
+        self._next: int | None = 0
+
+    def expand(self, template: str, depth: int) -> str:
+        if depth == 0:
+            raise ValueError("Max string recursion exceeded")
+        parts: list[str] = []
+        for text, name, spec, conversion in _parse(template):
+            parts.append(text)
+            if name is not None:
+                value = self._converted(self._value(name), conversion)
+                spec = self.expand(spec, depth - 1) if spec and "{" in spec else spec or ""
+                parts.append(format(shown(value), spec))
+        return "".join(parts)
+
+    def _value(self, field: str) -> object:
+        first, rest = _split(field)
+        value = self._argument(first)
+        for is_attribute, key in rest:
+            value = self._read(value, str(key)) if is_attribute else cast(Any, value)[key]
+        return value
+
+    def _argument(self, first: int | str) -> object:
+        if isinstance(first, str) and first:
+            return self._kwargs[first]
+        if self._args is None:
+            raise ValueError("Format string contains positional fields")
+        number = self._number(first)
+        if number >= len(self._args):
+            raise IndexError(f"Replacement index {number} out of range for positional args tuple")
+        return self._args[number]
+
+    def _number(self, first: int | str) -> int:
+        if isinstance(first, int):
+            if self._next:
+                raise ValueError("cannot switch from automatic field numbering to manual field specification")
+            self._next = None
+            return first
+        if self._next is None:
+            raise ValueError("cannot switch from manual field specification to automatic field numbering")
+        self._next += 1
+        return self._next - 1
+
+    @staticmethod
+    def _converted(value: object, conversion: str | None) -> object:
+        if conversion is None:
+            return value
+        if conversion not in _CONVERSIONS:
+            raise ValueError(f"Unknown conversion specifier {conversion}")
+        return _CONVERSIONS[conversion](shown(value))

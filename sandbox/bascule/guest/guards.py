@@ -19,7 +19,7 @@ from bascule.guest.calls import ToolCall
 from bascule.guest.classes import METACLASSES, ScriptClasses, stable_object_repr
 from bascule.guest.decisions import Decisions
 from bascule.guest.facade import Rows
-from bascule.guest.formatting import EXACT, SafeFormatter, percent, shown
+from bascule.guest.formatting import EXACT, SafeFormatter, percent, percent_in_place, shown
 from bascule.guest.reading import About
 from bascule.guest.rules.attributes import REPLACED
 from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
@@ -81,6 +81,7 @@ class Guards:
             hidden.EXCEPTION: Exception,
             hidden.SHOWN: shown,
             hidden.PERCENT: percent,
+            hidden.PERCENT_IN_PLACE: percent_in_place,
             hidden.TEXT: frozenset({str}),
             hidden.METACLASSES: METACLASSES,
             **{hidden.allowed_set(name): self._allowed_types(name) for name in names.attributes},

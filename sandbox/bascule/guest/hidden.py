@@ -30,6 +30,7 @@ IMPORT_FROM = "<import from>"  # from x import y
 EXCEPTION = "<Exception>"  # what a bare except catches
 SHOWN = "<shown>"  # value whose text has no memory addresses
 PERCENT = "<percent>"  # text % values, without memory addresses
+PERCENT_IN_PLACE = "<percent in place>"  # what `text %= values` binds, without memory addresses
 TEXT = "<text>"  # the type of texts, in a set
 MATCHABLE = "<matchable>"  # class pattern -> class that vets the subject first
 GUARDS = "<guards>"  # the guards themselves, for the next script of a session
@@ -37,6 +38,7 @@ HOLDER = "<holder>"  # value pattern -> object whose `value` is compared
 SCRIPT = "<script>"  # the function the script becomes
 
 TEMPORARY = "<t>"
+TARGET, KEY = "<target>", "<key>"  # parts of the target of `x.y %= ...`, which are evaluated once
 INNER_TEMPORARY = "<u>"  # the same inside comprehensions, where it is a closure variable
 
 METACLASSES = "<metaclasses>"  # frozenset of metaclasses whose classes hash by identity

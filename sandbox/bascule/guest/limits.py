@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Literal, NoReturn
 
-from bascule.guest.workers import MAX_WORKERS, STACK_BYTES
+from bascule.guest.workers import MAX_WORKERS, SPARE_WORKERS, STACK_BYTES
 from bascule.wire import GuestLimits
 
 GRACE_S = 0.5
@@ -149,7 +149,7 @@ def apply_process_limits(limits: GuestLimits, *, session: bool = False) -> None:
         used_bytes = int(statm.read().split()[0]) * resource.getpagesize()
     # Threads add their stacks one by one: see Worker.
     memory_bytes = used_bytes + limits.memory_bytes
-    _lower(resource.RLIMIT_AS, memory_bytes, memory_bytes + MAX_WORKERS * STACK_BYTES)
+    _lower(resource.RLIMIT_AS, memory_bytes, memory_bytes + (MAX_WORKERS + SPARE_WORKERS) * STACK_BYTES)
     if not session:
         used_s = resource.getrusage(resource.RUSAGE_SELF)
         cpu_s = int(used_s.ru_utime + used_s.ru_stime + limits.cpu_s + GRACE_S) + 2

@@ -23,7 +23,7 @@ from bascule.guest.errors import failure_exception
 from bascule.guest.futures import Future, HostFuture, activate
 from bascule.guest.position import calling_line
 from bascule.guest.withheld import Withheld
-from bascule.guest.workers import MAX_WORKERS, Carrier, Worker
+from bascule.guest.workers import MAX_WORKERS, SPARE_WORKERS, Carrier, Worker
 
 if TYPE_CHECKING:
     from bascule.guest.calls import ToolCall
@@ -225,7 +225,10 @@ class Loop:
     def _next_delivery(self) -> None:
         deliveries = self._deliveries
         if not deliveries and not self._owed:
-            self._deadlock()
+            if not self._parked or len(self._carriers) >= MAX_WORKERS + SPARE_WORKERS:
+                self._deadlock()
+            self._carry(self._parked.popleft())
+            return
         self._commands.close_stretch()
         if not deliveries:
             deliveries.extend(self._host.exchange(self._commands.take_act()).deliveries)
@@ -249,13 +252,19 @@ class Loop:
         return next((number for number in lines if number is not None), None)
 
     def _deadlock(self) -> NoReturn:
+        message = "no tool call is under way and nothing is left to run"
+        hint = "Check that something sets the event, puts the item or releases the lock."
+        if self._parked:
+            message = (
+                f"{len(self._carriers)} functions in thread pools wait for others that have no thread left"
+            )
+            hint = "Use one pool, and submit to it from the outside, not from the functions it runs."
         self._ender.stop(
             status="failed",
             kind="deadlock",
-            message="the script waits for something that never happens: no tool call is under way and "
-            "nothing is left to run",
+            message=f"the script waits for something that never happens: {message}",
             line=self.waiting_line() or calling_line(),
-            suggestion="Check that something sets the event, puts the item or releases the lock.",
+            suggestion=hint,
         )
 
     def _check_open(self) -> None:
@@ -289,7 +298,7 @@ class Loop:
             carrier.worker = worker.carrier = None
             self._carriers.pop(carrier)
             self._idle.append(carrier)
-        if self._parked:
+        if self._parked and len(self._carriers) < MAX_WORKERS:
             self._runnable.append(self._parked.popleft())
         self._control.release()
 
@@ -302,11 +311,14 @@ class Loop:
                 self._next_delivery()
 
     def _run_worker(self, worker: Worker) -> None:
+        if worker.carrier is None and len(self._carriers) >= MAX_WORKERS:
+            self._parked.append(worker)
+        else:
+            self._carry(worker)
+
+    def _carry(self, worker: Worker) -> None:
         carrier = worker.carrier
         if carrier is None:
-            if len(self._carriers) >= MAX_WORKERS:
-                self._parked.append(worker)
-                return
             carrier = worker.carrier = self._idle.pop() if self._idle else Carrier()
             carrier.worker = worker
             self._carriers[carrier] = None

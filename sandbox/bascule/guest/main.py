@@ -28,15 +28,22 @@ _FIRST_PRIVATE_FD = 32
 _LAST_FD = 4096
 _GC_THRESHOLD = 20_000
 _SOCKET = "unix:"
+_REUSE = "reuse"
 
 
 def main() -> NoReturn:
     """Run one script for the host at the other end of stdin and stdout.
 
     A program argument ``unix:PATH`` names the socket at which the host waits; without it the host is at the
-    other end of stdin and stdout. Any other argument is the image hash to report; otherwise it is read from
+    other end of stdin and stdout. ``reuse`` makes this process the parent of one child per run (``nursery``).
+    Any other argument is the image hash to report; otherwise it is read from
     the file IMAGE beside the program.
     """
+    reused = _REUSE in sys.argv[1:]
+    if reused:
+        from bascule.guest.nursery import close_memory
+
+        close_memory()  # process 1, which is left behind next, included
     leave_init_behind()
     read_fd, write_fd = _take_streams()
     faulthandler.enable(file=sys.__stderr__ or 2, all_threads=False)
@@ -46,6 +53,14 @@ def main() -> NoReturn:
     # A debugger's or operator's signal must not become an exception in the script.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     warm_up()
+    if reused:
+        from bascule.guest.nursery import bear_children
+
+        gc.collect()
+        gc.freeze()
+        bear_children(read_fd, write_fd)
+        read_fd = write_fd = -1
+        warm_up(rounds=1)  # touches what the fork left shared
     socket_fd = _connect(read_fd, write_fd)
     if socket_fd is not None:
         read_fd = write_fd = socket_fd
@@ -112,6 +127,8 @@ def _connect(read_fd: int, write_fd: int) -> int | None:
 
     channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     channel.connect(path)
+    if read_fd < 0:
+        return channel.detach()
     os.dup2(channel.fileno(), read_fd, inheritable=False)
     channel.close()
     os.close(write_fd)
@@ -123,7 +140,7 @@ def _say_nothing(_: object) -> None:
 
 
 def _image() -> str:
-    given = [each for each in sys.argv[1:] if not each.startswith(_SOCKET)]
+    given = [each for each in sys.argv[1:] if not each.startswith(_SOCKET) and each != _REUSE]
     if given:
         return given[0]
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -12,6 +12,7 @@ from bascule.guest.builtins import build_builtins
 from bascule.guest.compiler import CompiledScript
 from bascule.guest.environment import Environment
 from bascule.guest.errors import SCRIPT_ERRORS
+from bascule.guest.evaluation import build_eval
 from bascule.guest.facade import Facade
 from bascule.guest.facades import build_modules, class_replacements
 from bascule.guest.guards import Guards
@@ -40,7 +41,10 @@ def build_namespace(
     imports = Imports(known)
     matcher = Matcher(guards.check)
     namespace |= {
-        "__builtins__": build_builtins(guards, environment.output),
+        "__builtins__": {
+            **build_builtins(guards, environment.output),
+            "eval": build_eval(namespace, guards),
+        },
         **SCRIPT_ERRORS,
         **tools,
         **guards.globals(compiled.names),

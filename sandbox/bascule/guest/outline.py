@@ -9,8 +9,12 @@ import ast
 from dataclasses import dataclass
 from typing import cast
 
-MAX_DEPTH = 120
-"""Deepest nesting of the syntax tree; long chains of operators or attributes count as nesting."""
+MAX_DEPTH = 500
+"""Deepest nesting of the syntax tree; each ``elif``, operator or attribute of a chain counts as a level.
+
+Measured on CPython 3.11, 3.13 and 3.14 with a stack of 8 MiB: parser, transformer and compiler take chains of
+every kind of 5,000 levels, or refuse them with a RecursionError, and crash at none of them.
+"""
 
 _UNREAD = frozenset({"annotation", "returns"})
 _ASYNC = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)

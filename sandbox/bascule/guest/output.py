@@ -74,6 +74,11 @@ class Output:
     def flush(self) -> None:
         """Do nothing: everything printed is kept in order anyway."""
 
+    def sink(self, *, errors: bool = False) -> Callable[[str], object]:
+        """Return what takes printed text, or what is meant for stderr, at this moment."""
+        sinks = self._error_sinks if errors else self._sinks
+        return sinks[-1] if sinks else self._keep
+
     @contextmanager
     def redirected(self, sink: Callable[[str], object], *, errors: bool = False) -> Generator[None]:
         """Send text, or what is meant for stderr, to ``sink`` instead, until the block ends."""

@@ -31,6 +31,15 @@ def calling_line() -> int | None:
     return script_line(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
 
 
+def calling_function() -> str:
+    """Return the name of the script's function that called into the guest on this thread."""
+    # There is no public way to the caller's frame.
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code.co_filename != SCRIPT_FILE:
+        frame = frame.f_back
+    return "<module>" if frame is None or frame.f_code.co_name == SCRIPT_FILE else frame.f_code.co_name
+
+
 def awaiting_line(waiting: object) -> int | None:
     """Return the innermost line at which a suspended coroutine waits."""
     line: int | None = None

@@ -25,6 +25,7 @@ _MAX_TEXT_CHARACTERS = 1_200
 _MAX_SEARCHED_CHARACTERS = 20_000
 _MAX_KEYS = 30
 _MAX_CANDIDATES = 500
+_TOO_MANY_DIGITS = "; use sys.set_int_max_str_digits() to increase the limit"
 _PATH = re.compile(r"(?:/[\w.+-]+){2,}\.py")
 
 
@@ -88,6 +89,8 @@ def safe_text(error: BaseException) -> str:
         text = str.__str__(text)
     # Cut before it is searched: a script can raise fifty megabytes.
     text = without_addresses(text[:_MAX_SEARCHED_CHARACTERS]).replace("__main__.", "")
+    # Scripts do not have that function: the suggestion says what they have.
+    text = text.replace(_TOO_MANY_DIGITS, "")
     return bounded(_PATH.sub("<file>", text), _MAX_TEXT_CHARACTERS)
 
 
@@ -105,6 +108,8 @@ def _suggestion(error: BaseException, text: str) -> str | None:
         return _for_attribute(error)
     if isinstance(error, TypeError):
         return _for_type(error, text)
+    if isinstance(error, ValueError) and "for integer string conversion" in text:
+        return "show a part of it: math.log10(n) for its size, n % 10**20 for its end, or hex(n)"
     if isinstance(error, IndexError):
         return "test the length first: the list may be empty"
     if isinstance(error, AssertionError) and not text:

@@ -30,6 +30,14 @@ _RESERVE_BYTES = 32 << 10
 
 _MAX_NOTES = 50
 
+_SLOW = {
+    "": "Waiting for tools does not count; make the computation smaller or end the loop.",
+    "in a regular expression": "A pattern like (a+)+ tries for ever: write it without a repeat inside a "
+    "repeat, or use str methods.",
+    "in a power": "The number is huge: use pow(base, exponent, modulus), or floats and math.log.",
+}
+_TOO_MUCH = "Hold less at once: work through the data in parts, and build no text or list by repetition."
+
 ValueSource = Literal["return", "last_expression", "last_assignment", "none"]
 
 _encode = msgspec.json.Encoder().encode
@@ -116,24 +124,21 @@ class Run:
         # Between two turns of the loop no line of the script runs: then a task tells where it stands.
         line = script_line(frame) or self.loop.waiting_line()
         what = "of CPU time " if kind == "cpu_limit" else ""
+        where = self._in(line)
         self.stop(
             status="limit",
             kind=kind,
-            message=f"stopped{self._at(line)} after {limit_s:g} s {what}{self._in(line)}".rstrip(),
+            message=f"stopped{self._at(line)} after {limit_s:g} s {what}{where}".rstrip(),
             line=line,
-            suggestion="Waiting for tools does not count; make the computation smaller or end the loop.",
+            suggestion=_SLOW.get(where, _SLOW[""]),
         )
 
-    def limit(self, kind: str, message: str, line: int | None) -> Finish:
-        """Return the last frame of a run that met a limit by an exception."""
-        return self.finish("limit", errors=(self._error(kind, message, line, None),))
-
-    def memory_message(self, line: int | None) -> str:
-        """Say that memory ran out."""
+    def out_of_memory(self, line: int | None) -> Finish:
+        """Return the last frame of a run whose memory ran out."""
         mib = self.start.limits.memory_bytes / (1 << 20)
-        return f"out of memory{self._at(line)} {self._in(line)}: the script may use {mib:g} MiB".replace(
-            " :", ":"
-        )
+        message = f"out of memory{self._at(line)} {self._in(line)}: the script may use {mib:g} MiB"
+        error = self._error("memory_limit", message.replace(" :", ":"), line, _TOO_MUCH)
+        return self.finish("limit", errors=(error,))
 
     def recursion_message(self, line: int | None) -> str:
         """Say that calls nested too deep."""
@@ -178,7 +183,12 @@ class Run:
         return "" if line is None else f" at line {line}"
 
     def _in(self, line: int | None) -> str:
-        return "" if line is None or self.compiled is None else statement_at(self.compiled.tree, line)
+        if line is None or self.compiled is None:
+            return ""
+        try:
+            return statement_at(self.compiled.tree, line)
+        except RecursionError:
+            return ""  # a script can be nested too deeply to be parsed again at the depth it stands at
 
     def _hand_over(self) -> None:
         check_depth()

@@ -109,7 +109,7 @@ def _failed(run: Run, compiled: CompiledScript, failure: BaseException) -> Endin
     if isinstance(failure, MemoryError):
         line, _ = position(failure, compiled.source)
         failure.__traceback__ = None
-        return partial(run.limit, "memory_limit", run.memory_message(line), line)
+        return partial(run.out_of_memory, line)
     described = describe_exception(failure, compiled.source)
     if isinstance(failure, RecursionError):
         described = replace(described, message=run.recursion_message(described.line))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from bascule.guest import hidden
+from bascule.guest.expressions import is_number
 from bascule.guest.nested import NestedRules
 from bascule.guest.rules.syntax import CLASS_VARIABLES, SPECIAL_METHODS, attribute_problem
 from bascule.guest.walker import Visited
@@ -44,8 +45,36 @@ class StatementRules(NestedRules):
             node.target.attr = self.mangled(node.target.attr)
             node.target = self.visit_target(node.target, hidden.UPDATE)
             node.value = self.expression(node.value)
-            return node
-        return self.node_contents_visit(node)
+        else:
+            node = self.node_contents_visit(node)
+        # In a class body, a hidden variable would stay as an attribute.
+        if isinstance(node.op, ast.Mod) and not is_number(node.value) and self.scope.kind != "class":
+            return self._percent_in_place(node)
+        return node
+
+    def _percent_in_place(self, node: ast.AugAssign) -> Visited:
+        """Show values without addresses in ``text %= values``, evaluating the target once."""
+        target = node.target
+        if isinstance(target, ast.Name):
+            made = self._in_place(target, ast.Name(target.id, ast.Load()), node)
+            is_text = hidden.type_in(hidden.place(ast.Name(target.id, ast.Load()), target), hidden.TEXT)
+            return hidden.place(ast.If(is_text, [made], [node]), node)
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
+            return node  # what a slice gives is not formatted into anything
+        keep = [hidden.place(ast.Assign([hidden.store(hidden.TARGET, target)], target.value), node)]
+        target.value = hidden.load(hidden.TARGET, target)
+        if isinstance(target, ast.Attribute):
+            before: ast.expr = ast.Attribute(target.value, target.attr, ast.Load())
+        else:
+            keep.append(hidden.place(ast.Assign([hidden.store(hidden.KEY, target)], target.slice), node))
+            target.slice = hidden.load(hidden.KEY, target)
+            before = ast.Subscript(target.value, target.slice, ast.Load())
+        return [*keep, self._in_place(target, before, node)]
+
+    @staticmethod
+    def _in_place(target: ast.expr, before: ast.expr, node: ast.AugAssign) -> ast.Assign:
+        made = hidden.call(hidden.PERCENT_IN_PLACE, node, hidden.place(before, target), node.value)
+        return hidden.place(ast.Assign([target], made), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Visited:
         """Drop the annotation, except in class bodies, where dataclasses and their kin read it."""

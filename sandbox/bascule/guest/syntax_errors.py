@@ -26,6 +26,8 @@ _HINTS: tuple[tuple[str, str], ...] = (
     (r"cannot assign to .* here\. Maybe you meant '=='", "write `==` to compare"),
     (r"multiple exception types must be parenthesized", "write `except (A, B):`"),
     (r"positional argument follows keyword argument", "put positional arguments first"),
+    (r"too many nested parentheses", "nest less: give parts of the expression names of their own"),
+    (r"too many statically nested blocks", "nest less: move the inner blocks into a function"),
     (r"leading zeros in decimal integer", "write the number without leading zeros, or as a text"),
 )
 

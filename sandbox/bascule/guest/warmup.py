@@ -64,7 +64,7 @@ class _Nobody:
         """Take output."""
 
 
-def warm_up() -> None:
+def warm_up(rounds: int = _ROUNDS) -> None:
     """Run throw-away scripts, so that imports, codecs and caches are there."""
     limits = GuestLimits(
         wall_s=1.0,
@@ -76,7 +76,7 @@ def warm_up() -> None:
         frame_bytes=MAX_GUEST_FRAME_BYTES,
     )
     stub = ToolStub(name="look", parameters={"properties": {"n": {"type": "integer"}}, "required": ["n"]})
-    for script in (_ASYNC, _BLOCKING) * _ROUNDS:
+    for script in (_ASYNC, _BLOCKING) * rounds:
         start = Start(script=script, tools=(stub,), seed=0, now=0.0, limits=limits)
         finish = run_script(Run(start, _Nobody(), _raise))
         encode_frame(finish, max_bytes=MAX_GUEST_FRAME_BYTES)

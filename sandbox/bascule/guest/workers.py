@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MAX_WORKERS = 32
 """Threads alive at once; further functions wait for their turn."""
 
+SPARE_WORKERS = 16
+"""Threads beyond those, for functions that all others wait for: a pool inside the functions of a pool."""
+
 STACK_BYTES = 8 << 20
 """Stack of a thread, as large as that of the main thread: the recursion limit is the same on both."""
 

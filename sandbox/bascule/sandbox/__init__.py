@@ -19,7 +19,7 @@ from bascule.sandbox.image import (
 from bascule.sandbox.limits import PoolLimits, SandboxLimits
 from bascule.sandbox.oci_runtime import DIFFERENCES as RUNTIME_DIFFERENCES
 from bascule.sandbox.oci_runtime import installed_runtimes
-from bascule.sandbox.pool import WarmPool
+from bascule.sandbox.pool import Reuse, WarmPool
 from bascule.sandbox.process import WEAKER
 from bascule.sandbox.process_walls import DIFFERENCES as PROCESS_DIFFERENCES
 from bascule.sandbox.sandbox import Backend, Ending, Sandbox
@@ -35,6 +35,7 @@ __all__ = [
     "ImageContents",
     "Isolation",
     "PoolLimits",
+    "Reuse",
     "Sandbox",
     "SandboxClosed",
     "SandboxError",

@@ -72,6 +72,16 @@ class ContainedSandbox:
         self._ending: asyncio.Task[Ending] | None = None
         self._closing: asyncio.Task[Ending] | None = None
 
+    @property
+    def attached(self) -> Line:
+        """Its standard streams."""
+        return self._wiring.attached
+
+    def count(self) -> Counters:
+        """Return what the kernel counted until now, for all that ran in it."""
+        self._count()
+        return self._counted
+
     async def send(self, frame: bytes) -> None:
         """See ``Sandbox.send``."""
         await self._wiring.line.send(frame)

@@ -12,8 +12,9 @@ import contextlib
 import logging
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from bascule.sandbox.attach import AttachProtocol
 from bascule.sandbox.contained import Wiring
@@ -24,9 +25,13 @@ from bascule.sandbox.hardening import OWNER_LABEL, container_settings
 from bascule.sandbox.limits import SandboxLimits
 from bascule.sandbox.meeting import MeetingPlace, meet, sweep_meeting_places
 from bascule.sandbox.owner import is_gone, own_name
+from bascule.sandbox.reuse import ChildSandbox, first_child
+from bascule.sandbox.seccomp import seccomp_profile
 
 _NOT_OUR_FILES = "bind source path does not exist"
 """What an engine says that shares this kernel but not these files (we run in a container ourselves)."""
+
+S = TypeVar("S", ContainerSandbox, ChildSandbox)
 
 _log = logging.getLogger("bascule.sandbox")
 
@@ -38,7 +43,8 @@ class _Order:
     limits: SandboxLimits
     name: str
     run_id: str
-    command: Sequence[str] | None
+    command: Sequence[str] | None = None
+    reuse: bool = False
 
 
 class ContainerBackend:
@@ -87,11 +93,27 @@ class ContainerBackend:
         # Chosen here, so that the container can be removed even if the answer to create never arrives.
         name = f"bascule-{run_id}-{secrets.token_hex(4)}"
         order = _Order(limits=limits, name=name, run_id=run_id, command=command)
-        starting = asyncio.ensure_future(self._start_either_way(order))
+        return await self._see_through(order, self._start_either_way(order))
+
+    async def start_reusable(self, limits: SandboxLimits, *, run_id: str) -> ChildSandbox:
+        """See ``Reusing.start_reusable``."""
+        if self._channel_seccomp is None:
+            raise SandboxError(
+                "isolation_unsupported",
+                "reuse needs an engine on this machine, with runc or crun, whose guests can meet this host "
+                "at a socket; use reuse=never here",
+            )
+        name = f"bascule-{run_id}-{secrets.token_hex(4)}"
+        order = _Order(limits=limits, name=name, run_id=run_id, reuse=True)
+        return await self._see_through(order, self._start_nursery(order))
+
+    async def _see_through(self, order: _Order, work: Coroutine[Any, Any, S]) -> S:
+        """Wait for a start; whatever ends the waiting, nothing of it is left."""
+        limits, starting = order.limits, asyncio.ensure_future(work)
         try:
             return await asyncio.wait_for(asyncio.shield(starting), limits.start_timeout_s)
         except BaseException as error:
-            await asyncio.shield(self._abandon(starting, name))
+            await asyncio.shield(self._abandon(starting, order.name))
             if isinstance(error, TimeoutError):
                 raise SandboxError(
                     "start_timeout",
@@ -133,6 +155,16 @@ class ContainerBackend:
             place.close()
         return await self._start(order, None)
 
+    async def _start_nursery(self, order: _Order) -> ChildSandbox:
+        place = MeetingPlace()
+        place.hush()
+        try:
+            container = await self._start(order, place)
+        except BaseException:
+            place.close()
+            raise
+        return await first_child(container, place, name=container.container_id, limits=order.limits)
+
     async def _start(self, order: _Order, place: MeetingPlace | None) -> ContainerSandbox:
         api = self._engine.api
         created = await self._engine.call(
@@ -144,7 +176,7 @@ class ContainerBackend:
         wiring = Wiring(attached=attached)
         try:
             await self._engine.call(api.start, container)
-            if place is not None and order.command is None:
+            if place is not None and order.command is None and not order.reuse:
                 wiring = await meet(place, container, attached=attached, limits=order.limits)
         except BaseException:
             attached.abort()
@@ -153,6 +185,8 @@ class ContainerBackend:
 
     def _settings(self, order: _Order, place: MeetingPlace | None) -> dict[str, object]:
         seccomp = self._seccomp if place is None else self._channel_seccomp
+        if order.reuse:
+            seccomp = seccomp_profile(channel=True, reuse=True)
         assert seccomp is not None
         return container_settings(
             order.limits,
@@ -163,6 +197,7 @@ class ContainerBackend:
             runtime=self._runtime,
             command=order.command,
             channel=None if place is None else str(place.folder),
+            reuse=order.reuse,
         )
 
     def _attach(self, container: str) -> socket.socket:
@@ -172,7 +207,7 @@ class ContainerBackend:
         channel.setblocking(False)
         return channel
 
-    async def _abandon(self, starting: asyncio.Task[ContainerSandbox], name: str) -> None:
+    async def _abandon(self, starting: asyncio.Task[S], name: str) -> None:
         """Let a start that nobody waits for any more come to its end, then remove what it made."""
         with contextlib.suppress(SandboxError):
             await remove(self._engine, name)  # a guest that is waited for comes no more

@@ -22,8 +22,8 @@ class FairQueue(Generic[T]):
         """Add an item at the end of the principal's lane."""
         self._lanes.setdefault(principal, deque()).append(item)
 
-    def pop(self) -> T | None:
-        """Take the next item, None when there is none."""
+    def pop(self) -> tuple[str, T] | None:
+        """Take the next item, with whose it is; None when there is none."""
         if not self._lanes:
             return None
         principal, lane = next(iter(self._lanes.items()))
@@ -31,6 +31,16 @@ class FairQueue(Generic[T]):
         if lane:
             self._lanes.move_to_end(principal)
         else:
+            del self._lanes[principal]
+        return principal, item
+
+    def pop_of(self, principal: str) -> T | None:
+        """Take the next item of this principal, None when there is none."""
+        lane = self._lanes.get(principal)
+        if lane is None:
+            return None
+        item = lane.popleft()
+        if not lane:
             del self._lanes[principal]
         return item
 

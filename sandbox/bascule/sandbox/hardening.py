@@ -24,6 +24,9 @@ CHANNEL_NAME = "host"
 
 CHANNEL_ARGUMENT = f"unix:{CHANNEL_DIR}/{CHANNEL_NAME}"
 
+REUSE_ARGUMENT = "reuse"
+"""Makes the guest a parent of one child per run: ``bascule.guest.nursery``."""
+
 COMMAND = ("python3", "-S", "-s", "-P", CONTEXT_DIR)
 """No site, no user site, no script folder on the path. Not -I: the environment below is ours and wanted."""
 
@@ -68,6 +71,7 @@ def container_settings(
     runtime: str | None,
     command: Sequence[str] | None,
     channel: str | None = None,
+    reuse: bool = False,
 ) -> dict[str, object]:
     """Return the body of the engine's create call.
 
@@ -80,6 +84,9 @@ def container_settings(
         runtime: a runtime the engine knows (``runc``, ``crun``, ``runsc``), None for its default.
         command: replaces the guest program, for self-checks and tests.
         channel: folder of this host where the guest meets it, None for attached streams.
+        reuse: the container serves several runs of one principal. Then nothing in it can be written at all,
+            so that no file crosses from one run to the next, and the guest brings its own init, whose memory
+            is closed.
 
     Raises:
         ValueError: ``run_id`` has other characters.
@@ -89,7 +96,7 @@ def container_settings(
     return {
         "Image": image,
         "Entrypoint": [],
-        "Cmd": list(command or (COMMAND if channel is None else (*COMMAND, CHANNEL_ARGUMENT))),
+        "Cmd": list(command or _guest_command(channel=channel is not None, reuse=reuse)),
         "Env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
         "User": USER,
         "WorkingDir": "/",  # fixed and in the image: CVE-2024-21626 needs a chosen one
@@ -103,12 +110,17 @@ def container_settings(
         "StdinOnce": True,  # the guest sees end of file when the host's connection breaks
         "Tty": False,
         "NetworkDisabled": True,
-        "HostConfig": host_settings(limits, seccomp=seccomp, runtime=runtime, channel=channel),
+        "HostConfig": host_settings(limits, seccomp=seccomp, runtime=runtime, channel=channel, reuse=reuse),
     }
 
 
 def host_settings(
-    limits: SandboxLimits, *, seccomp: str, runtime: str | None, channel: str | None = None
+    limits: SandboxLimits,
+    *,
+    seccomp: str,
+    runtime: str | None,
+    channel: str | None = None,
+    reuse: bool = False,
 ) -> dict[str, object]:
     """Return the HostConfig: the walls themselves."""
     settings: dict[str, object] = {
@@ -141,7 +153,13 @@ def host_settings(
         settings["Mounts"] = [{"Type": "bind", "Source": channel, "Target": CHANNEL_DIR, "ReadOnly": True}]
     if runtime is not None:
         settings["Runtime"] = runtime
+    if reuse:
+        settings.update(Init=False, Tmpfs={})
     return settings
+
+
+def _guest_command(*, channel: bool, reuse: bool) -> tuple[str, ...]:
+    return (*COMMAND, *([CHANNEL_ARGUMENT] if channel else []), *([REUSE_ARGUMENT] if reuse else []))
 
 
 def _ulimits(limits: SandboxLimits) -> dict[str, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
@@ -48,15 +49,19 @@ class WarmSandbox:
         self._watch: asyncio.Task[bytes] | None = asyncio.ensure_future(inner.receive())
         self._watch.add_done_callback(lambda watch: self._on_news(watch, stirred))
         self._leased = False
+        self.principal = ""
+        """Whose run it serves, or served; only theirs may come after it in the same container."""
+        self.since_s = time.monotonic()
 
     @property
     def is_alive(self) -> bool:
         """Whether the idle guest is still silent and there."""
         return self._watch is not None and not self._watch.done()
 
-    def lease(self) -> None:
+    def lease(self, principal: str) -> None:
         """From here on what the guest says is the run's business."""
         self._leased = True
+        self.principal = principal
 
     async def send(self, frame: bytes) -> None:
         """See ``Sandbox.send``."""

@@ -1,7 +1,8 @@
 """Where a guest on this machine meets its host: a unix socket in a folder of its own, for one connection.
 
 Who connects is checked by control group, not by user id, which namespaces may change. Once the guest has
-connected, the listener, its name and the folder are gone, so that there is nothing left to connect to.
+connected, the listener and its name are gone, so that there is nothing left to connect to; the folder too,
+unless a next guest of the same container will come.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _PREFIX = "bascule-channel-"
 
 
 class MeetingPlace:
-    """One listening socket, its folder, and the check of who comes."""
+    """One listening socket, its folder, and the check of who comes; it listens from the beginning on."""
 
     def __init__(self) -> None:
         # The outer folder keeps other users of this machine out; the mounted inner one must let the guest in.
@@ -36,14 +37,21 @@ class MeetingPlace:
         try:
             self.folder.mkdir()
             self.folder.chmod(0o755)
-            self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-            path = self.folder / CHANNEL_NAME
-            self._listener.bind(str(path))
-            path.chmod(0o666)
-            self._listener.listen(1)
+            self._listener = self._listen()
         except BaseException:
             shutil.rmtree(self._outer, ignore_errors=True)
             raise
+
+    def listen(self) -> None:
+        """Listen again, with nobody waiting yet."""
+        self.hush()
+        self._listener = self._listen()
+
+    def hush(self) -> None:
+        """Stop listening: who waits is turned away, and the name is gone."""
+        self._listener.close()
+        with contextlib.suppress(OSError):
+            (self.folder / CHANNEL_NAME).unlink()
 
     async def accept(self, container: str) -> tuple[socket.socket, Evidence]:
         """Wait for the guest of this container; connections of anybody else are dropped.
@@ -63,12 +71,22 @@ class MeetingPlace:
 
     def close(self) -> None:
         """Close the listener and remove the folder; doing so twice is fine."""
-        self._listener.close()
-        with contextlib.suppress(OSError):
-            (self.folder / CHANNEL_NAME).unlink()
+        self.hush()
         for folder in (self.folder, self._outer):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+    def _listen(self) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            path = self.folder / CHANNEL_NAME
+            listener.bind(str(path))
+            path.chmod(0o666)
+            listener.listen(1)
+        except BaseException:
+            listener.close()
+            raise
+        return listener
 
 
 async def meet(place: MeetingPlace, container: str, *, attached: Line, limits: SandboxLimits) -> Wiring:
@@ -81,6 +99,23 @@ async def meet(place: MeetingPlace, container: str, *, attached: Line, limits: S
         SandboxError: ``guest_not_started``: it did not come in ``start_timeout_s``.
     """
     attached.stream.discard()  # only frames count, and they come over the channel
+    found = await await_guest(place, container, attached=attached, limits=limits)
+    if found is None:
+        return Wiring(attached=attached)
+    connected, evidence = found
+    channel = ChannelProtocol(frame_bytes=limits.frame_bytes)
+    await asyncio.get_running_loop().create_unix_connection(lambda: channel, sock=connected)
+    return Wiring(attached=attached, channel=channel, evidence=evidence)
+
+
+async def await_guest(
+    place: MeetingPlace, container: str, *, attached: Line, limits: SandboxLimits
+) -> tuple[socket.socket, Evidence] | None:
+    """Return who connected, or None when the container's streams ended before.
+
+    Raises:
+        SandboxError: as ``meet``.
+    """
     accepting = asyncio.ensure_future(place.accept(container))
     ended = asyncio.ensure_future(attached.stream.wait_ended())
     try:
@@ -88,12 +123,9 @@ async def meet(place: MeetingPlace, container: str, *, attached: Line, limits: S
             {accepting, ended}, timeout=limits.start_timeout_s, return_when=asyncio.FIRST_COMPLETED
         )
         if accepting.done():
-            connected, evidence = accepting.result()
-            channel = ChannelProtocol(frame_bytes=limits.frame_bytes)
-            await asyncio.get_running_loop().create_unix_connection(lambda: channel, sock=connected)
-            return Wiring(attached=attached, channel=channel, evidence=evidence)
+            return accepting.result()
         if ended.done():
-            return Wiring(attached=attached)
+            return None
     finally:
         accepting.cancel()
         ended.cancel()

@@ -25,6 +25,8 @@ from bascule.sandbox.oci_runtime import RuntimeProgram
 from bascule.sandbox.oci_sandbox import FirstProcess, OciSandbox, Runtime
 from bascule.sandbox.owner import is_tag_gone, own_name, own_tag
 from bascule.sandbox.pipes import PipeProtocol
+from bascule.sandbox.reuse import ChildSandbox, first_child
+from bascule.sandbox.seccomp import seccomp_profile
 
 _Spawned = tuple[PipeProtocol, FirstProcess]
 
@@ -59,20 +61,54 @@ class OciBackend:
             SandboxError: ``start_timeout``, ``guest_not_started`` or ``engine_failed``, with what to do.
             ValueError: ``run_id`` has characters that names may not have.
         """
+        place = MeetingPlace() if self._runtime.passes_sockets else None
+        try:
+            sandbox, _ = await self._launch(limits, place, run_id=run_id, command=command)
+        finally:
+            if place is not None:
+                place.close()
+        return sandbox
+
+    async def start_reusable(self, limits: SandboxLimits, *, run_id: str) -> ChildSandbox:
+        """See ``Reusing.start_reusable``."""
+        if not self._runtime.passes_sockets:
+            raise SandboxError(
+                "isolation_unsupported",
+                f"reuse needs a runtime whose guests can meet this host at a socket; {self._runtime.name} "
+                "passes none; use reuse=never with it",
+            )
+        place = MeetingPlace()
+        place.hush()
+        try:
+            sandbox, name = await self._launch(limits, place, run_id=run_id, reuse=True)
+        except BaseException:
+            place.close()
+            raise
+        return await first_child(sandbox, place, name=name, limits=limits)
+
+    async def _launch(
+        self,
+        limits: SandboxLimits,
+        place: MeetingPlace | None,
+        *,
+        run_id: str,
+        command: Sequence[str] | None = None,
+        reuse: bool = False,
+    ) -> tuple[OciSandbox, str]:
+        """Start a container and return it with its name; failed, it leaves nothing."""
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{own_tag()}-"))
         runtime = Runtime(self._runtime, folder, folder.name)
-        place = MeetingPlace() if self._runtime.passes_sockets else None
         spawning: asyncio.Task[_Spawned] | None = None
         try:
-            self._write_bundle(limits, runtime, place, run_id, command)
+            self._write_bundle(limits, runtime, place, run_id, command, reuse=reuse)
             # Never interrupted: a runtime that is killed half-way leaves what only it knows of.
             spawning = asyncio.ensure_future(_spawn(limits, runtime))
             async with asyncio.timeout(limits.start_timeout_s):
                 pipes, first = await asyncio.shield(spawning)
                 wiring = Wiring(attached=pipes)
-                if command is None and place is not None:
+                if command is None and place is not None and not reuse:
                     wiring = await meet(place, runtime.name, attached=pipes, limits=limits)
-            return OciSandbox(runtime, limits, wiring, pipes, first)
+            return OciSandbox(runtime, limits, wiring, pipes, first), runtime.name
         except BaseException as error:
             await asyncio.shield(_abandon(spawning, runtime))
             if isinstance(error, TimeoutError):
@@ -82,9 +118,6 @@ class OciBackend:
                     "look at the load, or raise start_s",
                 ) from error
             raise
-        finally:
-            if place is not None:
-                place.close()
 
     async def sweep(self) -> int:
         """See ``Backend.sweep``."""
@@ -106,16 +139,19 @@ class OciBackend:
         place: MeetingPlace | None,
         run_id: str,
         command: Sequence[str] | None,
+        *,
+        reuse: bool,
     ) -> None:
         settings = container_settings(
             limits,
             image=self.image_hash,
             run_id=run_id,
             owner=self._owner,
-            seccomp=self._seccomp,
+            seccomp=seccomp_profile(channel=True, reuse=True) if reuse else self._seccomp,
             runtime=None,
             command=command,
             channel=None if place is None else str(place.folder),
+            reuse=reuse,
         )
         config = oci_config(settings, rootfs=self._rootfs, cgroup=f"/{runtime.name}", guest=command is None)
         if not self._runtime.keeps_errors:

@@ -57,7 +57,6 @@ _EXPECTED: dict[str, object] = {
     "CgroupnsMode": "private",
     "CapDrop": ["ALL"],
     "LogConfig": {"Type": "none"},
-    "Init": True,
     "Binds": [],
     "Devices": [],
     "PublishAllPorts": False,
@@ -87,6 +86,8 @@ def oci_config(settings: dict[str, object], *, rootfs: Path, cgroup: str, guest:
             raise ValueError(f"no translation for {name} other than {expected!r}")
     if left.pop("Tty") or not left.pop("NetworkDisabled"):
         raise ValueError("no translation for a terminal or a network")
+    if not host.pop("Init") and not guest:
+        raise ValueError("no translation for a program without an init")
     uid, gid = map(int, str(left.pop("User")).split(":"))
     command = cast("list[str]", left.pop("Cmd"))
     config: dict[str, Any] = {

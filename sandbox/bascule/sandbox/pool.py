@@ -1,4 +1,4 @@
-"""The warm pool: sandboxes started ahead of their runs, each for one run only.
+"""The warm pool: sandboxes started ahead of their runs, each for one run, or for one principal's.
 
 Decides who gets the next sandbox and when to say no; ``stock`` decides how many there are. Trusts its
 backend; an idle guest is watched and thrown away when it dies or speaks. One pool has one backend, that is
@@ -10,12 +10,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from typing import Literal
 
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.lease import WarmSandbox
 from bascule.sandbox.limits import PoolLimits, SandboxLimits
+from bascule.sandbox.reuse import Reusing
 from bascule.sandbox.sandbox import Backend, Sandbox
-from bascule.sandbox.stock import PoolState, Shelf, Stock, Waiter
+from bascule.sandbox.shelf import PoolState, Shelf, Waiter
+from bascule.sandbox.stock import Stock
+
+Reuse = Literal["never", "principal"]
 
 
 class WarmPool:
@@ -24,12 +29,32 @@ class WarmPool:
     Args:
         backend: owned from here on; closed with the pool.
         limits: how many, and who waits.
+        reuse: ``never`` removes a container behind each run. ``principal`` lets it serve further runs of the
+            same principal, each in a clean child forked for it; runs of nobody in particular share nothing.
+        principal: on whose behalf those are who come to the pool itself, not through ``for_principal``.
+
+    Raises:
+        SandboxError: ``isolation_unsupported``: this backend cannot give what ``reuse`` asks for.
     """
 
-    def __init__(self, backend: Backend, *, limits: PoolLimits | None = None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        limits: PoolLimits | None = None,
+        reuse: Reuse = "never",
+        principal: str = "",
+    ) -> None:
         self._backend = backend
         self._limits = limits or PoolLimits()
-        self._stock = Stock(backend, self._limits)
+        self._principal = principal
+        reusing = backend if reuse == "principal" and isinstance(backend, Reusing) else None
+        if reuse == "principal" and reusing is None:
+            raise SandboxError(
+                "isolation_unsupported",
+                f'isolation {backend.name} has nothing to reuse; reuse="principal" is for containers',
+            )
+        self._stock = Stock(backend, self._limits, reuse=reusing)
         self._closed = False
 
     @property
@@ -60,7 +85,7 @@ class WarmPool:
         self, limits: SandboxLimits, *, run_id: str, command: Sequence[str] | None = None
     ) -> Sandbox:
         """See ``Backend.start``; a ``command`` of one's own is always started afresh."""
-        return await self.lease(limits, run_id=run_id, command=command)
+        return await self.lease(limits, run_id=run_id, command=command, principal=self._principal)
 
     async def lease(
         self,
@@ -86,10 +111,9 @@ class WarmPool:
             return await self._backend.start(limits, run_id=run_id, command=command)
         shelf = self._stock.shelf(limits)
         shelf.demand.note_request(time.monotonic())
-        if not shelf.waiting:
-            sandbox = self._stock.take(shelf)
-            if sandbox is not None:
-                return sandbox
+        sandbox = self._stock.take(shelf, principal)
+        if sandbox is not None:
+            return sandbox
         return await self._wait(shelf, principal)
 
     async def sweep(self) -> int:

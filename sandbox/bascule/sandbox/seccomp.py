@@ -32,15 +32,18 @@ Instruction = tuple[int, int, int, int]
 """Code, instructions to skip when true, when false, and the constant."""
 
 
-def seccomp_profile(*, channel: bool = False) -> str:
+def seccomp_profile(*, channel: bool = False, reuse: bool = False) -> str:
     """Return our profile as the engine wants it: JSON text, without our comments.
 
     Args:
         channel: the guest meets its host at a unix socket and may therefore connect to one.
+        reuse: several guests run in one container, one after the other, and close their memory to each other.
     """
     profile = _profile("seccomp.json")
     if channel:
         profile["syscalls"] += _profile("seccomp-channel.json")["syscalls"]
+    if reuse:
+        profile["syscalls"] += _profile("seccomp-reuse.json")["syscalls"]
     for rule in profile["syscalls"]:
         rule.pop("comment", None)
     return json.dumps(profile, separators=(",", ":"))

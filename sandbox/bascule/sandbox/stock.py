@@ -9,56 +9,28 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections import deque
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
 from typing import Final
 
-from bascule.sandbox.demand import Demand
 from bascule.sandbox.errors import SandboxError
-from bascule.sandbox.fair import FairQueue
 from bascule.sandbox.greeting import await_hello
 from bascule.sandbox.lease import WarmSandbox
 from bascule.sandbox.limits import PoolLimits, SandboxLimits
+from bascule.sandbox.reuse import ChildSandbox, Nursery, Reusing
 from bascule.sandbox.sandbox import Backend, Sandbox
+from bascule.sandbox.shelf import PoolState, Shelf
 
 _TICK_S: Final = 1.0
 _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 
-Waiter = asyncio.Future[WarmSandbox]
-
-
-@dataclass(slots=True)
-class Shelf:
-    """All that concerns the sandboxes of one kind."""
-
-    limits: SandboxLimits
-    ready: deque[WarmSandbox] = field(default_factory=deque[WarmSandbox])
-    waiting: FairQueue[Waiter] = field(default_factory=FairQueue[Waiter])
-    demand: Demand = field(default_factory=Demand)
-    starting: int = 0
-    kept: bool = False
-    failures: int = 0
-    pause_until_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolState:
-    """Numbers for health checks and metrics."""
-
-    ready: int
-    starting: int
-    leased: int
-    ending: int
-    waiting: int
-
 
 class Stock:
     """All sandboxes of one pool, on one event loop."""
 
-    def __init__(self, backend: Backend, limits: PoolLimits) -> None:
+    def __init__(self, backend: Backend, limits: PoolLimits, *, reuse: Reusing | None = None) -> None:
         self._backend = backend
+        self._reuse = reuse
         self._limits = limits
         self._shelves: dict[SandboxLimits, Shelf] = {}
         self._leased: set[WarmSandbox] = set()
@@ -73,7 +45,7 @@ class Stock:
         """What there is at this moment."""
         shelves = self._shelves.values()
         return PoolState(
-            ready=sum(len(shelf.ready) for shelf in shelves),
+            ready=sum(len(shelf.ready) + len(shelf.all_kept) for shelf in shelves),
             starting=sum(shelf.starting for shelf in shelves),
             leased=len(self._leased),
             ending=self._ending,
@@ -93,20 +65,19 @@ class Stock:
             shelf = self._shelves[limits] = Shelf(limits)
         return shelf
 
-    def take(self, shelf: Shelf) -> WarmSandbox | None:
-        """Lease the sandbox that has waited longest, None when none is ready."""
-        while shelf.ready:
-            sandbox = shelf.ready.popleft()
+    def take(self, shelf: Shelf, principal: str) -> WarmSandbox | None:
+        """Lease one that served this principal before, else, when nobody waits, the one ready longest."""
+        while (sandbox := shelf.pop(principal)) is not None:
             if sandbox.is_alive:
-                self._lease(sandbox)
+                self._lease(sandbox, principal)
                 # Not now: the run that was just served goes first.
                 asyncio.get_running_loop().call_soon(self.refill)
                 return sandbox
             self.discard(sandbox)
         return None
 
-    def _lease(self, sandbox: WarmSandbox) -> None:
-        sandbox.lease()
+    def _lease(self, sandbox: WarmSandbox, principal: str) -> None:
+        sandbox.lease(principal)
         self._leased.add(sandbox)
 
     def discard(self, sandbox: WarmSandbox) -> None:
@@ -121,8 +92,8 @@ class Stock:
         if self._housekeeper is not None:
             self._housekeeper.cancel()
         for shelf in self._shelves.values():
-            while (waiter := _next_waiter(shelf)) is not None:
-                waiter.set_exception(refusal)
+            while (found := shelf.next_waiter()) is not None:
+                found[1].set_exception(refusal)
         for start in self._starts:
             start.cancel()
         if self._starts:
@@ -130,6 +101,8 @@ class Stock:
         for shelf in self._shelves.values():
             while shelf.ready:
                 self.discard(shelf.ready.popleft())
+            for sandbox in shelf.all_kept:
+                self.discard(shelf.forget(sandbox))
         for sandbox in list(self._leased):
             with contextlib.suppress(SandboxError):
                 await sandbox.kill()
@@ -179,9 +152,16 @@ class Stock:
         return min(max(floor, shelf.demand.wanted(now_s)), self._limits.ceiling)
 
     def _make_room(self, shelf: Shelf) -> None:
-        """Throw away a ready sandbox of another kind; its place is free once it is gone."""
+        """Throw away an idle sandbox of no use here; its place is free once it is gone."""
+        if self._ending:
+            return
+        kept = [(each.since_s, other, each) for other in self._shelves.values() for each in other.all_kept]
+        if kept:
+            _, other, sandbox = min(kept, key=lambda each: each[0])
+            self.discard(other.forget(sandbox))
+            return
         others = [other for other in self._shelves.values() if other is not shelf and other.ready]
-        if others and not self._ending:
+        if others:
             self.discard(max(others, key=lambda other: len(other.ready)).ready.popleft())
 
     async def _start_one(self, shelf: Shelf) -> None:
@@ -203,20 +183,31 @@ class Stock:
 
     async def _start_warm(self, shelf: Shelf) -> WarmSandbox:
         limits = shelf.limits
-        inner = await self._backend.start(limits, run_id=f"pool-{secrets.token_hex(6)}")
+        run_id = f"pool-{secrets.token_hex(6)}"
+        if self._reuse is not None:
+            return await self._greet(shelf, await self._reuse.start_reusable(limits, run_id=run_id))
+        return await self._greet(shelf, await self._backend.start(limits, run_id=run_id))
+
+    async def _greet(self, shelf: Shelf, inner: Sandbox) -> WarmSandbox:
         try:
             hello = await await_hello(
-                inner, image_hash=self._backend.image_hash, timeout_s=limits.start_timeout_s
+                inner, image_hash=self._backend.image_hash, timeout_s=shelf.limits.start_timeout_s
             )
         except BaseException:
             await asyncio.shield(_end(inner))
             raise
-        return WarmSandbox(inner, hello, stirred=lambda each: self._lose(shelf, each), returned=self._return)
+        return WarmSandbox(
+            inner,
+            hello,
+            stirred=lambda each: self._lose(shelf, each),
+            returned=lambda each: self._return(shelf, each),
+        )
 
     def _put(self, shelf: Shelf, sandbox: WarmSandbox) -> None:
-        waiter = _next_waiter(shelf)
-        if waiter is not None:
-            self._lease(sandbox)
+        found = shelf.next_waiter()
+        if found is not None:
+            principal, waiter = found
+            self._lease(sandbox, principal)
             waiter.set_result(sandbox)
         elif self._closed:
             self.discard(sandbox)
@@ -230,9 +221,9 @@ class Stock:
         shelf.pause_until_s = time.monotonic() + pause_s
         if shelf.failures == 1 and isinstance(error, SandboxError) and error.code == "guest_not_started":
             return  # one guest died young; the run that waits gets the next one
-        waiter = _next_waiter(shelf)
-        if waiter is not None:
-            waiter.set_exception(error)
+        found = shelf.next_waiter()
+        if found is not None:
+            found[1].set_exception(error)
 
     # ------------------------------------------------------------ keeping house
 
@@ -243,7 +234,10 @@ class Stock:
             for shelf in list(self._shelves.values()):
                 while len(shelf.ready) > self._target(shelf, now_s):
                     self.discard(shelf.ready.popleft())
-                idle = not (shelf.ready or shelf.starting or shelf.waiting or shelf.kept)
+                for sandbox in shelf.all_kept:
+                    if sandbox.since_s < now_s - self._limits.keep_s:
+                        self.discard(shelf.forget(sandbox))
+                idle = not (shelf.ready or shelf.kept_for or shelf.starting or shelf.waiting or shelf.kept)
                 if idle and shelf.demand.idle_s(now_s) > self._limits.keep_s:
                     del self._shelves[shelf.limits]
             self.refill()
@@ -254,12 +248,50 @@ class Stock:
             shelf.ready.remove(sandbox)
             self.discard(sandbox)
             self.refill()
+        elif sandbox in shelf.all_kept:
+            self.discard(shelf.forget(sandbox))
 
-    def _return(self, sandbox: WarmSandbox) -> None:
-        """A run is over: remove its sandbox, off its path."""
+    def _return(self, shelf: Shelf, sandbox: WarmSandbox) -> None:
+        """A run is over: remove its sandbox, or have it ready for the same principal, off its path."""
         self._leased.discard(sandbox)
         self._ending += 1
-        self._spawn(self._remove(sandbox, kill=False))
+        inner = sandbox.inner
+        if (
+            isinstance(inner, ChildSandbox)
+            and inner.may_be_followed
+            and sandbox.principal
+            and not self._closed
+        ):
+            self._spawn(self._renew(shelf, inner.nursery, sandbox.principal))
+        else:
+            self._spawn(self._remove(sandbox, kill=False))
+
+    async def _renew(self, shelf: Shelf, nursery: Nursery, principal: str) -> None:
+        """Get the next child of a container, and keep it for its principal; else remove the container."""
+        try:
+            try:
+                sandbox = await self._greet(shelf, await nursery.bear())
+            except SandboxError:
+                with contextlib.suppress(SandboxError):
+                    await nursery.container.kill()
+                    await nursery.remove()
+                return
+            sandbox.principal = principal
+            self._keep(shelf, sandbox)
+        finally:
+            self._ending -= 1
+            self.refill()
+
+    def _keep(self, shelf: Shelf, sandbox: WarmSandbox) -> None:
+        while (waiter := shelf.waiting.pop_of(sandbox.principal)) is not None:
+            if not waiter.done():
+                self._lease(sandbox, sandbox.principal)
+                waiter.set_result(sandbox)
+                return
+        if self._closed:
+            self.discard(sandbox)
+        else:
+            shelf.keep(sandbox)
 
     async def _remove(self, sandbox: WarmSandbox, *, kill: bool) -> None:
         try:
@@ -276,13 +308,6 @@ class Stock:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _next_waiter(shelf: Shelf) -> Waiter | None:
-    while (waiter := shelf.waiting.pop()) is not None:
-        if not waiter.done():
-            return waiter
-    return None
 
 
 async def _end(sandbox: Sandbox) -> None:

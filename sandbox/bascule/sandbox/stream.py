@@ -104,6 +104,10 @@ class GuestStream:
             self._continue()
         return payload
 
+    def forget_stderr(self) -> None:
+        """Drop the tail: what comes from now on is another run's."""
+        self._stderr.clear()
+
     async def wait_ended(self) -> None:
         """Wait until the guest's streams have ended."""
         await self._ended.wait()

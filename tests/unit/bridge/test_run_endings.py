@@ -103,6 +103,12 @@ async def test_a_flood_of_output_ends_the_run_with_what_fits() -> None:
         (replace(EXITED, exit_code=152, signal=signal.SIGXCPU), "limit", "cpu_limit"),
         (replace(EXITED, exit_code=139, signal=signal.SIGSEGV), "failed", "guest_crashed"),
         (replace(EXITED, exit_code=1, stderr_tail="Timeout (0:00:30)!\n"), "limit", "wall_limit"),
+        (
+            # What the watchdog writes, written by the script before its interpreter crashed.
+            replace(EXITED, exit_code=139, signal=signal.SIGSEGV, stderr_tail="Timeout (0:00:30)!\n"),
+            "failed",
+            "guest_crashed",
+        ),
         (replace(EXITED, exit_code=3), "failed", "guest_crashed"),
         (replace(EXITED, exit_code=0), "failed", "guest_crashed"),
         (replace(EXITED, exit_code=None), "failed", "guest_crashed"),

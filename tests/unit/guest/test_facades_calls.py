@@ -173,3 +173,19 @@ def test_scripts_use_context_managers_of_every_kind() -> None:
     assert outcome.errors == ()
     assert outcome.output == "in 1\nin 2\n3\nout 2\nout 1\nclosed\n"
     assert outcome.value == "hidden\n"
+
+
+def test_a_stream_redirected_to_itself_or_to_the_other_does_not_go_round() -> None:
+    outcome = run(
+        "import contextlib, io, sys\n"
+        "with contextlib.redirect_stdout(sys.stdout) as same:\n"
+        "    print('a', same is sys.stdout)\n"
+        "text = io.StringIO()\n"
+        "with contextlib.redirect_stdout(text), contextlib.redirect_stderr(sys.stdout):\n"
+        "    print('b', file=sys.stderr)\n"
+        "    with contextlib.redirect_stdout(sys.stderr):\n"
+        "        print('c')\n"
+        "return text.getvalue()\n"
+    )
+    assert outcome.output == "a True\n"
+    assert outcome.value == "b\nc\n"

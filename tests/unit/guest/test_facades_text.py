@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import decimal
 import io
-from typing import Any
 
 import pytest
 
@@ -98,41 +97,6 @@ def test_urls_are_taken_apart_and_built() -> None:
         "return [parts.hostname, parts.port, query, urlencode({'a': 'b c'}), quote('ä')]\n"
     )
     assert outcome.value == ["a.example", 8, {"c": ["1"]}, "a=b+c", "%C3%A4"]
-
-
-def test_loggers_write_to_the_output() -> None:
-    stage = Stage()
-    logging = stage["logging"]
-    logging.warning("a %s", 1)
-    logging.info("not shown")
-    logging.basicConfig(level="DEBUG", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    log = logging.getLogger("x")
-    log.debug("b %(n)d", {"n": 2})
-    log.setLevel(logging.ERROR)
-    log.warn("not shown")
-    log.log(55, "c")
-    log.critical("d")
-    logging.disable(logging.CRITICAL)
-    log.error("not shown")
-    stamp = "2026-01-01 00:00:00,250"
-    assert stage.printed() == (
-        f"WARNING:root:a 1\n{stamp} DEBUG x: b 2\n{stamp} Level 55 x: c\n{stamp} CRITICAL x: d\n"
-    )
-    assert logging.getLogger() is logging.getLogger("root")
-    assert logging.getLogger("x") is log
-    assert repr(log) == "<Logger x (ERROR)>"
-    assert (log.level, log.hasHandlers(), log.addHandler(None)) == (40, True, None)
-    assert logging.getLevelName(20) == "INFO"
-    with pytest.raises(ValueError, match="Unknown level"):
-        log.setLevel("LOUD")
-
-
-@pytest.mark.parametrize(("options", "error"), [({"filename": "x"}, TypeError), ({"style": "{"}, ValueError)])
-def test_logging_refuses_files_and_styles_that_read_attributes(
-    options: dict[str, Any], error: type[Exception]
-) -> None:
-    with pytest.raises(error, match="basicConfig"):
-        Stage()["logging"].basicConfig(**options)
 
 
 def test_an_exception_is_logged_with_the_lines_of_the_script() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from bascule.guest.formatting import (
@@ -13,6 +15,7 @@ from bascule.guest.formatting import (
     stable_repr,
     without_addresses,
 )
+from tests.unit.guest.harness import run
 
 
 class Thing:
@@ -102,3 +105,75 @@ def test_addresses_are_left_out_of_all_texts() -> None:
 def test_addresses_in_data_stay() -> None:
     assert without_addresses("<a at 0xzz> at 0x123456 b") == "<a at 0xzz> at 0x123456 b"
     assert percent("%s at 0x7fffffff>", ("x",)) == "x at 0x7fffffff>"
+
+
+@pytest.mark.parametrize(
+    ("template", "args"),
+    [
+        ("{.real} {.imag}", (3, 4)),
+        ("{[0]}{[1]}", ("ab", "cd")),
+        ("{0.real:{w}}|{0.imag:>{w}}", (3,)),
+        ("{.real:{:{}}}", (1, 2, 3)),
+        ("{.real} {0}", (1,)),
+        ("{0.real} {}", (1, 2)),
+        ("{.real} {.real}", (1,)),
+        ("{0.real!x}", (1,)),
+        ("{0.real!r:>4}{0.real!s}{0.real!a}", (1,)),
+        ("{0.real", (1,)),
+        ("{a.real}", ()),
+    ],
+)
+def test_fields_with_attributes_are_numbered_and_refused_as_pythons_are(
+    template: str, args: tuple[object, ...]
+) -> None:
+    def outcome(format_it: Callable[[], str]) -> str:
+        try:
+            return format_it()
+        except (ValueError, IndexError, KeyError) as error:
+            return f"{type(error).__name__}: {error}"
+
+    ours = outcome(lambda: FORMATTER.text_format(template, *args, w=4))
+    assert ours == outcome(lambda: template.format(*args, w=4))
+
+
+def test_a_mapping_has_no_positional_fields() -> None:
+    for template in ("{0.name}", "{} {t.name}"):
+        with pytest.raises(ValueError, match="Format string contains positional fields"):
+            FORMATTER.text_format_map(template, {"t": Thing()})
+
+
+def test_percent_in_place_shows_no_address_and_evaluates_its_target_once() -> None:
+    outcome = run(
+        "def f(): pass\n"
+        "class M:\n"
+        "    rate = 17\n"
+        "    rate %= 10\n"
+        "    def __imod__(self, other):\n"
+        "        print('in place', other)\n"
+        "        return self\n"
+        "text = 'text %s'\n"
+        "text %= f\n"
+        "rows, asked = {'a': '%s-%s', 'n': 17, 's': [1, 2, 3]}, []\n"
+        "def key(name):\n"
+        "    asked.append(name)\n"
+        "    return name\n"
+        "rows[key('a')] %= (f, 2)\n"
+        "rows[key('n')] %= key(5)\n"
+        "m = M()\n"
+        "m.label = '%(x)s'\n"
+        "m.label %= {'x': f}\n"
+        "m %= f\n"
+        "try:\n"
+        "    rows['s'][0:1] %= 2\n"
+        "except TypeError as error:\n"
+        "    print(error)\n"
+        "def half(a, b):\n"
+        "    a %= b\n"
+        "    return a\n"
+        "return [text, rows['a'], rows['n'], asked, m.label, M.rate, half(7, 4), half('%r', f)]\n"
+    )
+    function = "<function f>"
+    assert outcome.value == [
+        f"text {function}", f"{function}-2", 2, ["a", "n", 5], function, 7, 3, function,
+    ]  # fmt: skip
+    assert outcome.output == (f"in place {function}\nunsupported operand type(s) for %=: 'list' and 'int'\n")

@@ -56,6 +56,33 @@ def test_the_message_says_what_kind_of_loop_it_was() -> None:
     assert "line" in ended.error.message
 
 
+@pytest.mark.parametrize(
+    ("line", "words", "suggestion"),
+    [
+        ("re.match(r'(a+)+$', 'a' * 40 + 'b')", "in a regular expression", "repeat inside a repeat"),
+        ("re.compile(r'(a|a)*$').findall('a' * 40 + 'b')", "in a regular expression", "use str methods"),
+        ("x = 7 ** (10 ** 9)", "in a power", "pow(base, exponent, modulus)"),
+    ],
+)
+def test_a_limit_names_what_took_the_time(line: str, words: str, suggestion: str) -> None:
+    ended = run_process(f"import re\n\n{line}\n", wall_s=0.2)
+    if ended.finish is None:
+        # Arithmetic looks at no signal before it is done: then the host reads the line from stderr.
+        assert 'File "<script>", line 3' in ended.stderr
+        return
+    assert (ended.error.kind, ended.error.line) == ("wall_limit", 3)
+    assert ended.error.message == f"stopped at line 3 after 0.2 s {words}"
+    assert suggestion in (ended.error.suggestion or "")
+
+
+@pytest.mark.parametrize("line", ["y = 'a' * 10 ** 12", "y = [0] * 10 ** 11", "y = 1 << (1 << 60)"])
+def test_what_is_multiplied_beyond_memory_is_refused_at_its_line(line: str) -> None:
+    ended = run_process(f"x = 1\n{line}\n", memory_bytes=128 << 20)
+    assert (ended.error.kind, ended.error.line) == ("memory_limit", 2)
+    assert "the script may use 128 MiB" in ended.error.message
+    assert "Hold less at once" in (ended.error.suggestion or "")
+
+
 def test_a_limit_in_a_pools_function_names_its_line() -> None:
     ended = run_process(
         "from concurrent.futures import ThreadPoolExecutor\ndef f():\n    while True:\n        pass\n"

@@ -118,3 +118,33 @@ def test_more_functions_than_threads_wait_for_their_turn() -> None:
         "asyncio.run(main())\n"
     )
     assert outcome.output == "780\n"
+
+
+def test_pools_in_the_functions_of_a_full_pool_still_get_threads() -> None:
+    assert (
+        printed(
+            f"{WAITS}def outer(i):\n"
+            "    with ThreadPoolExecutor(4) as inner:\n"
+            "        return sum(inner.map(work, range(i, i + 4)))\n"
+            "with ThreadPoolExecutor(40) as pool:\n"
+            "    print(list(pool.map(outer, range(50))) == [4 * i + 6 for i in range(50)])\n"
+        )
+        == "True\n"
+    )
+
+
+def test_a_chain_of_pools_that_has_no_thread_left_says_so() -> None:
+    outcome = run(
+        f"{IMPORT}def deep(n):\n"
+        "    if n == 0:\n        return 1\n"
+        "    with ThreadPoolExecutor(1) as pool:\n"
+        "        return pool.submit(deep, n - 1).result() + 1\n"
+        "print(deep(46))\n"
+        "deep(60)\n"
+    )
+    assert outcome.output == "47\n"
+    assert outcome.error.kind == "deadlock"
+    assert "48 functions in thread pools wait for others that have no thread left" in outcome.error.message
+    assert outcome.error.suggestion == (
+        "Use one pool, and submit to it from the outside, not from the functions it runs."
+    )

@@ -111,3 +111,15 @@ def test_a_chained_error_is_reported_by_its_last_link() -> None:
         "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise RuntimeError('outer') from e"
     )
     assert (error.line, error.message) == (4, "RuntimeError: outer")
+
+
+@pytest.mark.parametrize(
+    "line", ["str(10 ** 5000)", "print(10 ** 5000)", "f'{10 ** 5000:,}'", "int('9' * 5000)"]
+)
+def test_a_number_with_too_many_digits_names_what_scripts_have(line: str) -> None:
+    error = error_of(line)
+    assert error.message.startswith(
+        "ValueError: Exceeds the limit (4300 digits) for integer string conversion"
+    )
+    assert "set_int_max_str_digits" not in error.message
+    assert "math.log10(n) for its size" in (error.suggestion or "")

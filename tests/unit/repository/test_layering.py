@@ -37,22 +37,32 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 DECLARED = frozenset(
     {
         "RestrictedPython",
+        "anyio",
         "docker",
+        "httpx2",
+        "jinja2",
         "limits",
+        "markupsafe",
+        "mcp",
+        "mcp_types",
         "msgspec",
         "psycopg",
         "pydantic",
         "pydantic_core",
         "rfc8785",
         "rich",
+        "sse_starlette",
+        "starlette",
         "tenacity",
         "toktok",
         "typer",
+        "uvicorn",
         "wordllama",
         "yaml",
     }
 )
-"""Import names of the dependencies in pyproject.toml and of what they document as theirs (pydantic_core)."""
+"""Import names of the dependencies in pyproject.toml and of what they document as theirs (pydantic_core;
+anyio, httpx2 and mcp_types of mcp)."""
 
 ALSO_WITH_DOCKER = frozenset({"requests", "urllib3"})
 """The docker package raises their exceptions as part of its interface."""

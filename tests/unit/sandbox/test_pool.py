@@ -267,7 +267,8 @@ def test_a_queue_serves_lanes_in_turn_and_forgets_what_left() -> None:
     queue.push("b", 11)
     queue.discard("b", 11)
     queue.discard("c", 5)
-    assert [queue.pop() for _ in range(5)] == [1, 10, 2, 3, None]
+    found = [queue.pop() for _ in range(5)]
+    assert found == [("a", 1), ("b", 10), ("a", 2), ("a", 3), None]
 
 
 @pytest.mark.parametrize(

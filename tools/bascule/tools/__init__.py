@@ -5,7 +5,7 @@ Knows nothing of scripts, sandboxes or policy. Trusts the authors of tools, neve
 
 from bascule.tools.arguments import Arguments
 from bascule.tools.canonical import canonical_json
-from bascule.tools.context import DidNotHappen, Happened, Pending, ToolContext
+from bascule.tools.context import DidNotHappen, Happened, OutcomeUnknown, Pending, ToolContext
 from bascule.tools.errors import ArgumentsInvalid, Problem, ResultInvalid, ToolDefinitionError, ToolLoadError
 from bascule.tools.loading import load_sources, load_tools
 from bascule.tools.registry import Registry
@@ -21,6 +21,7 @@ __all__ = [
     "Effects",
     "FittedStubs",
     "Happened",
+    "OutcomeUnknown",
     "Pending",
     "Problem",
     "Registry",

@@ -50,6 +50,9 @@ class Parameter:
         default: what stands in the canonical arguments when it is not passed.
         extra: ``forbid`` unless the type itself takes unknown fields.
         sets_in: definitions its schema refers to when there are sets in it, else None.
+        left_out: whether it stands in the canonical arguments only when it is passed: the service behind the
+            tool has defaults of its own.
+        skips_null: whether passing null is the same as not passing it.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Parameter:
     default: JsonValue = None
     extra: Literal["forbid"] | None = "forbid"
     sets_in: JsonSchema | None = None
+    left_out: bool = False
+    skips_null: bool = False
 
     def read(self, value: JsonValue) -> Any:
         """Return the Python value of a plain value.
@@ -72,6 +77,10 @@ class Parameter:
         """Return the plain value of a Python value, as the schema describes it."""
         plain: JsonValue = self.adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
         return plain if self.sets_in is None else sort_sets(plain, self.schema, self.sets_in)
+
+    def is_passed(self, given: Mapping[str, JsonValue]) -> bool:
+        """Tell whether a call passes this parameter."""
+        return self.name in given and not (self.skips_null and given[self.name] is None)
 
     def __str__(self) -> str:
         text = f"{self.name}: {type_text(self.schema, name_object=plain_names)}"
@@ -113,14 +122,14 @@ def validate_arguments(
     plain: dict[str, JsonValue] = {}
     same: dict[str, Any] = {}
     for parameter in parameters.values():
-        if parameter.name in given:
+        if parameter.is_passed(given):
             value, found = _read_argument(parameter, given[parameter.name], defs)
             problems += found
             if not found:
                 written = plain[parameter.name] = _write_argument(tool, parameter, value)
                 if _is_same(given[parameter.name], written):
                     same[parameter.name] = value
-        elif not parameter.required:
+        elif not parameter.required and not parameter.left_out:
             plain[parameter.name] = parameter.default
     if problems:
         raise _refuse(tool, parameters, problems)
@@ -150,6 +159,8 @@ def _freeze_arguments(
     plain = msgspec.json.decode(canonical)
     values: dict[str, Any] = {}
     for parameter in parameters.values():
+        if parameter.left_out and parameter.name not in plain:
+            continue
         if parameter.name in same:
             values[parameter.name] = same[parameter.name]
             continue

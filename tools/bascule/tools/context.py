@@ -5,11 +5,24 @@ A parameter annotated with `ToolContext` gets it; scripts and models never see t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import JsonValue
+
+Progress = Callable[[float, float | None, str], None]
+"""Takes how far a call is, of how much (None when that is not known), and words; never waits."""
+
+
+def _tell_nobody(done: float, total: float | None, text: str) -> None: ...
+
+
+class OutcomeUnknown(Exception):
+    """Raised by a ``once`` tool that was sent off and whose end nobody can know; the text says why.
+
+    The call is then not repeated by itself, and its receipt says ``unknown``.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +36,7 @@ class ToolContext:
         attempt: 1, or more when an earlier attempt failed or its host died.
         user, tenant: for whom the run is made, as the host vouches for it; None when that is not known.
         secrets: values of the secrets that the tool declares, by name; never shown, not even by ``repr``.
+        progress: tells whoever watches the run how far the call is.
     """
 
     idempotency_key: str = ""
@@ -32,6 +46,7 @@ class ToolContext:
     user: str | None = None
     tenant: str | None = None
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    progress: Progress = _tell_nobody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

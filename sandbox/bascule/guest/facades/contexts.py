@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, cast
 
 from bascule.guest.facade import FacadeContext, Members
+from bascule.guest.facades.streams import Stream
 
 
 def contextlib_module(context: FacadeContext) -> Members:
@@ -27,14 +28,20 @@ def contextlib_module(context: FacadeContext) -> Members:
         finally:
             await read(thing, "aclose")()
 
+    def sink(target: object) -> Callable[[str], object]:
+        if isinstance(target, Stream):
+            # Where that stream goes now: it would come round to this redirection otherwise.
+            return output.sink(errors=Stream.is_errors(target))
+        return cast("Callable[[str], object]", read(target, "write"))
+
     @contextmanager
     def redirect_stdout(new_target: object) -> Generator[Any]:
-        with output.redirected(read(new_target, "write")):
+        with output.redirected(sink(new_target)):
             yield new_target
 
     @contextmanager
     def redirect_stderr(new_target: object) -> Generator[Any]:
-        with output.redirected(read(new_target, "write"), errors=True):
+        with output.redirected(sink(new_target), errors=True):
             yield new_target
 
     return {

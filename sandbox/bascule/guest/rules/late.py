@@ -219,15 +219,40 @@ def _functools() -> Rows:
 
 
 def _logging() -> Rows:
-    from bascule.guest.facades.printing import Logger
+    from bascule.guest.facades.log_handlers import Formatter, Handler, LogRecord, NullHandler, StreamHandler
+    from bascule.guest.facades.logs import Logger
 
+    handler = names("addFilter close emit filters flush format formatter handle level setFormatter setLevel")
+    set_on_handler = names("filters formatter level")
     instances: dict[type, Row] = {
         Logger: names(
-            """addHandler critical debug error exception getEffectiveLevel hasHandlers info isEnabledFor
-            level log name setLevel warn warning"""
-        )
+            """addFilter addHandler critical debug disabled error exception fatal filters getChild
+            getEffectiveLevel handlers hasHandlers info isEnabledFor level log name parent propagate
+            removeHandler setLevel warn warning"""
+        ),
+        Handler: handler,
+        StreamHandler: handler | names("stream terminator"),
+        NullHandler: handler,
+        Formatter: names("datefmt format formatTime"),
+        # Data of the record; where it goes to is not listed.
+        LogRecord: names(
+            """args created exc_info exc_text filename funcName getMessage levelname levelno lineno message
+            module msecs msg name pathname process processName thread threadName"""
+        ),
     }
-    return Rows(instances=instances, classes=dict.fromkeys(instances, NOTHING))
+    return Rows(
+        instances=instances,
+        classes=dict.fromkeys(instances, NOTHING),
+        writable={
+            Logger: names("disabled handlers propagate"),
+            Handler: set_on_handler,
+            StreamHandler: set_on_handler | names("terminator"),
+            NullHandler: set_on_handler,
+            Formatter: names("datefmt"),
+        },
+        # Read through the guards wherever the script may have written what is read.
+        extensible=frozenset({Formatter, Handler, StreamHandler}),
+    )
 
 
 def _pathlib() -> Rows:
@@ -259,7 +284,7 @@ def _tomllib() -> Rows:
 
 
 def _pprint() -> Rows:
-    from bascule.guest.facades.printing import PrettyPrinter
+    from bascule.guest.facades.pretty import PrettyPrinter
 
     instances: dict[type, Row] = {PrettyPrinter: names("pformat pprint")}
     return Rows(instances=instances, classes=dict.fromkeys(instances, NOTHING))
@@ -268,7 +293,7 @@ def _pprint() -> Rows:
 def _sys() -> Rows:
     import sys
 
-    from bascule.guest.facades.printing import Stream
+    from bascule.guest.facades.streams import Stream
 
     instances: dict[type, Row] = {
         Stream: names("encoding flush isatty write writelines"),

@@ -90,10 +90,11 @@ MODULES: dict[str, frozenset[str]] = {
         zip_longest"""
     ),
     "json": _words("JSONDecodeError JSONEncoder dump dumps load loads"),
-    # Loggers are ours and write to the script's output; no handlers, no formatters (str.format in C).
+    # All of it is ours and writes to the script's output; formats are expanded by our own str.format.
     "logging": _words(
-        """CRITICAL DEBUG ERROR INFO Logger NOTSET WARN WARNING basicConfig critical debug disable error
-        exception getLevelName getLogger info log warning"""
+        """CRITICAL DEBUG ERROR FATAL Formatter Handler INFO Logger NOTSET NullHandler StreamHandler WARN
+        WARNING basicConfig critical debug disable error exception getLevelName getLogger info log root
+        warn warning"""
     ),
     "math": _words(
         """acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc

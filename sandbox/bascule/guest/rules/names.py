@@ -83,7 +83,8 @@ NAMES: dict[str, NameRule] = {
         reason="nobody is there to answer while a script runs",
         substitute="nobody can answer while the script runs: take the value from a tool or ask first",
     ),
-    **_refused("eval exec compile", reason="code that no check has seen", substitute=_NO_EVALUATION),
+    **_given("one short expression, compiled and guarded as the script itself is", "eval"),
+    **_refused("exec compile", reason="code that no check has seen", substitute=_NO_EVALUATION),
     **_refused(
         "globals locals",
         reason="namespaces hold the guards",

@@ -1,0 +1,52 @@
+"""Debian's Chromium, driven by Playwright, logged in to a console."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final, Literal
+
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+
+from tests.integration.console_server import Server
+
+CHROMIUM: Final = "/usr/bin/chromium"
+DESKTOP: Final = ViewportSize(width=1180, height=900)
+PHONE: Final = ViewportSize(width=390, height=844)
+
+
+@contextmanager
+def open_browser() -> Generator[Browser]:
+    """Give a browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def new_context(
+    browser: Browser,
+    *,
+    viewport: ViewportSize = DESKTOP,
+    scheme: Literal["light", "dark"] = "light",
+    scripts: bool = True,
+    **more: Any,
+) -> BrowserContext:
+    """Give a fresh profile."""
+    context = browser.new_context(
+        viewport=viewport, color_scheme=scheme, java_script_enabled=scripts, locale="en-GB", **more
+    )
+    context.set_default_timeout(20_000)
+    return context
+
+
+def log_in(context: BrowserContext, server: Server, who: str) -> Page:
+    """Log somebody in, and return the inbox."""
+    page = context.new_page()
+    page.goto(server.url + "/")
+    page.get_by_label("Token").fill(server.tokens[who])
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(server.url + "/")
+    return page
