@@ -255,13 +255,15 @@ def test_a_link_put_in_place_between_two_steps_leads_nowhere(tools: list[AnyTool
     swapping = threading.Thread(target=swap)
     swapping.start()
     seen: set[str] = set()
+    reads = refusals = 0
     try:
-        for _ in range(600):
+        while reads + refusals < 600 or not reads or not refusals:
             try:
                 seen.add(call(tools, "files.read", path="swap/secret.txt")["text"])
+                reads += 1
                 call(tools, "files.write", path="swap/made", text="x", overwrite=True)
             except OSError:
-                continue
+                refusals += 1
     finally:
         stop.set()
         swapping.join()

@@ -101,7 +101,7 @@ def parse_csv(
             io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=delimiter, strict=True
         )
         names: list[str] = next(reader, [])
-        if len(names) > MAX_COLUMNS or len(set(names)) != len(names):
+        if len(names) > MAX_COLUMNS or len(dict.fromkeys(names)) != len(names):
             raise ValueError("the first line must name up to 200 columns, each once")
         rows: list[dict[str, str]] = []
         for number, values in enumerate(reader, 2):
