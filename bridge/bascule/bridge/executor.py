@@ -10,11 +10,11 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Any, Final, Self, TypeVar, cast
 
 from bascule.bridge.approval import Approver, Decision, deny_all
 from bascule.bridge.approval_card import Card
@@ -55,6 +55,8 @@ POOL_CEILING: Final = 64
 """Sandboxes of one executor alive at once; further runs wait their turn."""
 
 _log = logging.getLogger("bascule.bridge")
+
+T = TypeVar("T")
 
 _DEFAULT_LIMITS: Final = Limits()
 
@@ -298,6 +300,10 @@ class Executor:
     def run_sync(self, script: str, *, seed: int | None = None) -> Result:
         """Run one script and wait for it; see `run`. May be called from several threads."""
         return self._thread().run(self.run(script, seed=seed))
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run anything that uses this executor on its own event loop, and wait for it."""
+        return self._thread().run(work)
 
     def close_sync(self) -> None:
         """See `close`."""

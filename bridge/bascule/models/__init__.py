@@ -7,18 +7,68 @@ Trusts the operator's executor and SDK clients, never what a model or its server
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bascule.models.agent import Agent
+    from bascule.models.agent_state import AgentState
+    from bascule.models.anthropic import AnthropicMessages
+    from bascule.models.conversation import AgentResult, Conversation
     from bascule.models.definitions import Caller, SurfaceTool
+    from bascule.models.errors import ModelError, SdkMissing, StateInvalid
+    from bascule.models.events import AgentEvent
+    from bascule.models.gemini import Gemini
+    from bascule.models.openai_chat import OpenAIChat
+    from bascule.models.openai_responses import OpenAIResponses
     from bascule.models.prompt import Prompt, build_prompt
     from bascule.models.rendering import SurfaceResult
+    from bascule.models.spending import Budget, Price
     from bascule.models.surface import ToolSurface
+    from bascule.models.turn import ModelClient, TokenUsage
 
-__all__ = ["Caller", "Prompt", "SurfaceResult", "SurfaceTool", "ToolSurface", "build_prompt"]
+__all__ = [
+    "Agent",
+    "AgentEvent",
+    "AgentResult",
+    "AgentState",
+    "AnthropicMessages",
+    "Budget",
+    "Caller",
+    "Conversation",
+    "Gemini",
+    "ModelClient",
+    "ModelError",
+    "OpenAIChat",
+    "OpenAIResponses",
+    "Price",
+    "Prompt",
+    "SdkMissing",
+    "StateInvalid",
+    "SurfaceResult",
+    "SurfaceTool",
+    "TokenUsage",
+    "ToolSurface",
+    "build_prompt",
+]
 
 _HOMES = {
+    "Agent": "bascule.models.agent",
+    "AgentEvent": "bascule.models.events",
+    "AgentResult": "bascule.models.conversation",
+    "AgentState": "bascule.models.agent_state",
+    "AnthropicMessages": "bascule.models.anthropic",
+    "Budget": "bascule.models.spending",
     "Caller": "bascule.models.definitions",
+    "Conversation": "bascule.models.conversation",
+    "Gemini": "bascule.models.gemini",
+    "ModelClient": "bascule.models.turn",
+    "ModelError": "bascule.models.errors",
+    "OpenAIChat": "bascule.models.openai_chat",
+    "OpenAIResponses": "bascule.models.openai_responses",
+    "Price": "bascule.models.spending",
     "Prompt": "bascule.models.prompt",
+    "SdkMissing": "bascule.models.errors",
+    "StateInvalid": "bascule.models.errors",
     "SurfaceResult": "bascule.models.rendering",
     "SurfaceTool": "bascule.models.definitions",
+    "TokenUsage": "bascule.models.turn",
     "ToolSurface": "bascule.models.surface",
     "build_prompt": "bascule.models.prompt",
 }

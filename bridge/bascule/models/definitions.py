@@ -27,12 +27,14 @@ class SurfaceTool:
         description: for the model.
         parameters: JSON Schema of an object, ``additionalProperties`` false.
         tool: the operator's tool that a call of it starts; None for the surface's own.
+        returns: JSON Schema of what that tool gives, when it is declared.
     """
 
     name: str
     description: str
     parameters: JsonObject
     tool: str | None = None
+    returns: JsonObject | None = None
 
 
 def _object(required: Iterable[str], **properties: JsonValue) -> JsonObject:
@@ -115,7 +117,13 @@ def direct_tools(registry: Registry, callers: Mapping[str, Caller]) -> tuple[Sur
         while name in taken or (name != each.name and name in registry):
             name = f"tool.{name}"
         found.append(
-            SurfaceTool(name=name, description=_describe(each), parameters=each.parameters, tool=each.name)
+            SurfaceTool(
+                name=name,
+                description=_describe(each),
+                parameters=each.parameters,
+                tool=each.name,
+                returns=each.returns,
+            )
         )
     return tuple(found)
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bascule.models.surface import ToolSurface
-from bascule.tools import render_stubs
-from bascule.tools.stubs import Detail
+from bascule.tools.stubs import fit_stubs
 
 _SCRIPTS: Final = """\
 # Tools
@@ -53,7 +52,7 @@ class Prompt:
     Attributes:
         text: all of it.
         tokens: of the text, by the surface's count.
-        detail: the level of the stubs; ``none`` when not even all names fit.
+        detail: how much the stubs show: ``full``, ``signatures`` or ``names``.
         hidden: tools that only a search finds.
     """
 
@@ -70,7 +69,7 @@ def build_prompt(surface: ToolSurface, *, instructions: str = "") -> Prompt:
         instructions: the operator's own, put first.
     """
     parts = [instructions.strip()] if instructions.strip() else []
-    detail, hidden = "none", 0
+    detail, hidden = "names", 0
     if surface.scriptable:
         example = surface.scriptable[0]
         parameters = list(example.parameters["properties"])[:1]
@@ -80,19 +79,16 @@ def build_prompt(surface: ToolSurface, *, instructions: str = "") -> Prompt:
         parts.append(_DIRECT)
     parts.append(_RETURNS)
     if surface.scriptable:
-        stubs, detail, hidden = _fit(surface)
+        fitted = fit_stubs(
+            surface.scriptable,
+            budget_tokens=surface.budget_tokens,
+            count_tokens=surface.count_tokens,
+            pinned=surface.pinned,
+        )
+        detail, hidden = fitted.detail, len(fitted.hidden)
         if hidden:
             parts.append(_HIDDEN)
-        if stubs:
-            parts.append(f"```python\n{stubs}```")
+        if fitted.text:
+            parts.append(f"```python\n{fitted.text}```")
     text = "\n\n".join(parts)
     return Prompt(text=text, tokens=surface.count_tokens(text), detail=detail, hidden=hidden)
-
-
-def _fit(surface: ToolSurface) -> tuple[str, str, int]:
-    levels: tuple[Detail, ...] = ("full", "signatures", "names")
-    for level in levels:
-        text = render_stubs(surface.scriptable, detail=level)
-        if surface.count_tokens(text) <= surface.budget_tokens:
-            return text, level, 0
-    return "", "none", len(surface.scriptable)

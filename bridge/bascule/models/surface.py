@@ -40,8 +40,10 @@ from bascule.models.definitions import (
 )
 from bascule.models.direct import is_direct, write_script
 from bascule.models.rendering import SurfaceResult, refuse, render_run, whole_text
-from bascule.models.tokens import CountTokens, estimate_tokens
+from bascule.models.tokens import CountTokens
 from bascule.tools import render_stubs
+from bascule.tools.search import ToolIndex
+from bascule.tools.stubs import estimate_tokens
 
 MAX_RESULT_CHARS: Final = 16_000
 """Characters of an answer to the model, some 4,000 tokens; the rest is read by its handle."""
@@ -68,7 +70,8 @@ class ToolSurface:
             ``none``; or ``fit``, all of them when their definitions fit half of ``budget_tokens``. Tools that
             only may be called directly are always offered.
         budget_tokens: for all that the model is told of tools.
-        count_tokens: of a text, for its model; by default four characters are one token.
+        count_tokens: of a text, for its model; by default three bytes are one token.
+        pinned: tools whose stubs are shown before others when not all fit.
         wait: True waits for people as long as it takes; False answers with a run that waits.
         max_result_chars: longest answer.
         user: on whose behalf, where one executor serves many; None takes the executor's own.
@@ -85,6 +88,7 @@ class ToolSurface:
         direct: Direct = "fit",
         budget_tokens: int = BUDGET_TOKENS,
         count_tokens: CountTokens = estimate_tokens,
+        pinned: Collection[str] = (),
         wait: bool = False,
         max_result_chars: int = MAX_RESULT_CHARS,
         user: User | None = None,
@@ -101,6 +105,8 @@ class ToolSurface:
         self.scriptable = tuple(
             each for each in executor.registry if self._callers.get(each.name, "both") != "direct"
         )
+        self.pinned = tuple(pinned)
+        self._index: ToolIndex | None = None
         own = [GET_RUN, RESUME_RUN, READ_OUTPUT]
         if self.scriptable:
             own = [RUN_SCRIPT, SEARCH_TOOLS, DESCRIBE_TOOL, *own]
@@ -245,20 +251,17 @@ class ToolSurface:
         )
 
     def _search(self, query: str, limit: int) -> SurfaceResult:
-        words = [word for word in query[:400].lower().replace("_", " ").replace(".", " ").split() if word]
-        scored = sorted(
-            (
-                (-sum(word in f"{each.name} {each.description}".lower() for word in words), index)
-                for index, each in enumerate(self.scriptable)
-            ),
-        )
-        found = [self.scriptable[index] for score, index in scored if score < 0][:limit]
+        if self._index is None:
+            self._index = ToolIndex(self.scriptable)
+        found = self._index.search(query, limit)
         if not found:
             return SurfaceResult(text="No tool matches. Try other words.", data={"tools": []})
-        return SurfaceResult(text=render_stubs(found), data={"tools": [each.name for each in found]})
+        names: list[JsonValue] = [each.name for each in found]
+        tools = [each for each in self.scriptable if each.name in set(names)]
+        return SurfaceResult(text=render_stubs(tools)[: self.max_result_chars], data={"tools": names})
 
     def _describe(self, name: str) -> SurfaceResult:
-        tool = self.executor.registry.get(name)
+        tool = next((each for each in self.scriptable if each.name == name), None)
         if tool is None:
             return self._unknown(name)
         text = render_stubs([tool], detail="full")[: self.max_result_chars]

@@ -16,7 +16,7 @@ from tests.models.world import Shop, open_executor
 
 pytestmark = pytest.mark.anyio
 
-FIXED_TOKENS = 700
+FIXED_TOKENS = 900
 """Bound on what the prompt costs without stubs, in estimated tokens."""
 
 

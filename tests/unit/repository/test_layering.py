@@ -37,8 +37,10 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 DECLARED = frozenset(
     {
         "RestrictedPython",
+        "anthropic",
         "anyio",
         "docker",
+        "google",
         "httpx2",
         "jinja2",
         "limits",
@@ -46,6 +48,7 @@ DECLARED = frozenset(
         "mcp",
         "mcp_types",
         "msgspec",
+        "openai",
         "psycopg",
         "pydantic",
         "pydantic_core",

@@ -100,8 +100,9 @@ def parse_csv(
         reader = csv.reader(
             io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=delimiter, strict=True
         )
-        names: list[str] = next(reader, [])
-        if len(names) > MAX_COLUMNS or len(dict.fromkeys(names)) != len(names):
+        nothing: list[str] = []
+        names = next(reader, nothing)
+        if len(names) > MAX_COLUMNS or len(set(names)) != len(names):
             raise ValueError("the first line must name up to 200 columns, each once")
         rows: list[dict[str, str]] = []
         for number, values in enumerate(reader, 2):

@@ -1,0 +1,48 @@
+"""OpenAI's rules for schemas in strict mode, as its documentation and error messages tell them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.models.servers import require
+
+ALLOWED = {
+    "type", "description", "enum", "const", "anyOf", "properties", "required", "additionalProperties",
+    "items", "$ref", "$defs", "pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum",
+    "exclusiveMaximum", "minItems", "maxItems", "title",
+}  # fmt: skip
+FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+
+
+def check_strict(name: str, schema: Any, *, root: bool = True, where: str = "()") -> None:
+    """Refuse a schema that strict mode would refuse."""
+
+    def need(condition: object, what: str) -> None:
+        require(condition, f"Invalid schema for function '{name}': In context={where}, {what}.")
+
+    need(isinstance(schema, dict), "schema must be an object")
+    for key in schema:
+        need(key in ALLOWED, f"'{key}' is not permitted")
+    if "$ref" in schema:
+        need(set(schema) == {"$ref"}, "$ref cannot have keywords besides it")
+        return
+    need("type" in schema or "anyOf" in schema, "schema must have a 'type' key")
+    if root:
+        need(schema.get("type") == "object" and "anyOf" not in schema, "schema must be of type object")
+    if schema.get("type") == "object":
+        need(schema.get("additionalProperties") is False, "'additionalProperties' must be false")
+        properties = schema.get("properties", {})
+        need(
+            sorted(schema.get("required", [])) == sorted(properties),
+            "'required' is required to be supplied and to be an array including every key in properties",
+        )
+        for key, each in properties.items():
+            check_strict(name, each, root=False, where=f"{where}.{key}")
+    if schema.get("type") == "array":
+        need("items" in schema, "array schema missing items")
+        check_strict(name, schema["items"], root=False, where=f"{where}[]")
+    need(schema.get("format", "date") in FORMATS, "format is not supported")
+    for each in schema.get("anyOf", []):
+        check_strict(name, each, root=False, where=f"{where}|")
+    for key, each in schema.get("$defs", {}).items():
+        check_strict(name, each, root=False, where=f"{where}/{key}")
