@@ -43,7 +43,7 @@ from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, PoolLimits, Reuse, WarmPool, open_backend
 from bascule.tools import ArgumentsInvalid, Registry, ToolDefinitionError
-from bascule.tools.source import AnySource, open_sources, split_sources
+from bascule.tools.source import AnySource, KeepsSecrets, open_sources, split_sources
 
 TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
@@ -429,6 +429,9 @@ class Executor:
 
     async def _add_sources(self) -> None:
         """Open the sources and take up their tools, all or none."""
+        for source in self._sources:
+            if isinstance(source, KeepsSecrets):
+                self._redactor.register(*source.secrets)
         async with AsyncExitStack() as stack:
             registry = Registry([*self._registry, *await open_sources(self._sources, stack)])
             self._check(registry)

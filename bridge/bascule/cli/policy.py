@@ -18,7 +18,9 @@ _Files = Annotated[
 ]
 _Tools = Annotated[
     list[str],
-    typer.Option("--tools", metavar="SPEC", help="module:attr, module, file.py or file.py:attr. Repeatable."),
+    typer.Option(
+        "--tools", metavar="SPEC", help="module:attr, file.py, mcp.json or openapi.yaml. Repeatable."
+    ),
 ]
 
 
@@ -26,10 +28,10 @@ _Tools = Annotated[
 def lint(policy: _Files, tools: _Tools) -> None:
     """Find rules that cannot be read or can never match these tools."""
     from bascule.bridge import Policy
-    from bascule.tools import Registry, load_tools
+    from bascule.cli.toolset import look_at
 
     loaded = Policy.load(*policy)
-    loaded.check(Registry(load_tools(*tools)))
+    loaded.check(look_at(tools).registry)
     print(f"{len(loaded.rules)} rules, no faults, digest {loaded.digest[:16]}")
 
 
@@ -53,10 +55,11 @@ def explain(
     from bascule.bridge.display import show, show_json
     from bascule.bridge.matching import Facts, User
     from bascule.bridge.spelling import find_whole_floats, spell
-    from bascule.tools import ArgumentsInvalid, Registry, load_tools
+    from bascule.cli.toolset import look_at
+    from bascule.tools import ArgumentsInvalid
 
     loaded = Policy.load(*policy) if policy else Policy.default()
-    registry = Registry(load_tools(*tools))
+    registry = look_at(tools).registry
     loaded.check(registry)
     found = registry.get(tool)
     if found is None:

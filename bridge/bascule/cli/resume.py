@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _Tools = Annotated[
     list[str],
-    typer.Option("--tools", metavar="SPEC", help="module:attr, module, file.py or file.py:attr. Repeatable."),
+    typer.Option(
+        "--tools", metavar="SPEC", help="module:attr, file.py, mcp.json or openapi.yaml. Repeatable."
+    ),
 ]
 _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
@@ -63,13 +65,13 @@ def resume_run(
     from bascule.cli.progress import Progress
     from bascule.cli.streams import tools_on_stderr
     from bascule.sandbox import WEAKER
-    from bascule.tools import load_tools
+    from bascule.tools.loading import load_sources
 
     keep_log_safe()
     opened = open_store(store)
     try:
         with tools_on_stderr():
-            registry = load_tools(*tools)
+            registry = load_sources(*tools)
         executor = Executor(
             registry,
             policy=Policy.load(*policy) if policy else None,

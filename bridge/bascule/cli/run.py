@@ -23,7 +23,9 @@ MAX_SCRIPT_BYTES: Final = 1 << 20
 _Script = Annotated[str, typer.Argument(help="File with the script, or - for standard input.")]
 _Tools = Annotated[
     list[str],
-    typer.Option("--tools", metavar="SPEC", help="module:attr, module, file.py or file.py:attr. Repeatable."),
+    typer.Option(
+        "--tools", metavar="SPEC", help="module:attr, file.py, mcp.json or openapi.yaml. Repeatable."
+    ),
 ]
 _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
@@ -115,7 +117,7 @@ def run(
     from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
     from bascule.sandbox import WEAKER
-    from bascule.tools import load_tools
+    from bascule.tools.loading import load_sources
 
     keep_log_safe()
     if store is None and (approve == "console" or not wait):
@@ -125,7 +127,7 @@ def run(
     text = _read_script(script)
     kept: Store = MemoryStore(keep_values=record is not None) if store is None else SqliteStore(store)
     with tools_on_stderr():
-        registry = load_tools(*tools)
+        registry = load_sources(*tools)
     executor = Executor(
         registry,
         policy=Policy.load(*policy) if policy else None,

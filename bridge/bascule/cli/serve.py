@@ -66,12 +66,12 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     from bascule.console.database import Database
     from bascule.console.tokens import Tokens
     from bascule.sandbox import WEAKER
-    from bascule.tools import load_tools
+    from bascule.tools.loading import load_sources
 
     store = SqliteStore(settings.store)
     database = Database.beside(Path(settings.store))
     with tools_on_stderr():
-        registry = load_tools(*settings.tools) if settings.tools else []
+        registry = load_sources(*settings.tools) if settings.tools else []
     executor = Executor(
         registry,
         policy=Policy.load(*settings.policy) if settings.policy else None,

@@ -8,14 +8,22 @@ from typing import Annotated, Final, Optional
 
 import typer
 
+from bascule.cli import confirm
 from bascule.cli.exits import Exit
 from bascule.cli.streams import tools_on_stderr
 
-app: Final = typer.Typer(help="List and show tools.", no_args_is_help=True)
+MAX_NOTES: Final = 20
+"""Notes about the documents of services that are shown."""
+
+app: Final = typer.Typer(help="List, show and confirm tools.", no_args_is_help=True)
+app.command("pending")(confirm.list_pending)
+app.command("confirm")(confirm.confirm_tools)
 
 _Specs = Annotated[
     list[str],
-    typer.Option("--tools", metavar="SPEC", help="module:attr, module, file.py or file.py:attr. Repeatable."),
+    typer.Option(
+        "--tools", metavar="SPEC", help="module:attr, file.py, mcp.json or openapi.yaml. Repeatable."
+    ),
 ]
 
 
@@ -26,16 +34,24 @@ def list_tools(
 ) -> None:
     """List tools: name, effects, summary."""
     from bascule.bridge.display import show
-    from bascule.tools import Registry, load_tools
+    from bascule.cli.toolset import look_at
 
     with tools_on_stderr():
-        registry = Registry(load_tools(*tools))
+        found = look_at(tools)
+    registry = found.registry
     if stubs:
         print(registry.render_stubs(), end="")
         return
     width = max((len(tool.name) for tool in registry), default=0)
     for tool in registry:
         print(f"{tool.name:<{width}}  {tool.effects:<10}  {show(tool.summary, max_chars=200)}".rstrip())
+    for each in found.waiting:
+        name = show(f"{each.server}: {each.tool}", max_chars=100)
+        print(f"{name:<{width}}  {'waiting':<10}  {each.reason}: bascule tools confirm")
+    for note in found.notes[:MAX_NOTES]:
+        print(f"bascule: {show(note, max_chars=300)}", file=sys.stderr)
+    if len(found.notes) > MAX_NOTES:
+        print(f"bascule: and {len(found.notes) - MAX_NOTES} more notes", file=sys.stderr)
 
 
 @app.command("show")
@@ -47,10 +63,11 @@ def show_tool(
     import json
 
     from bascule.bridge.display import show
-    from bascule.tools import Registry, load_tools, render_stubs
+    from bascule.cli.toolset import look_at
+    from bascule.tools import render_stubs
 
     with tools_on_stderr():
-        registry = Registry(load_tools(*tools))
+        registry = look_at(tools).registry
     tool = registry.get(name)
     if tool is None:
         nearest = registry.nearest(name)
@@ -85,9 +102,9 @@ def show_stats(
     from bascule.bridge.display import show
     from bascule.bridge.tool_stats import collect_stats
     from bascule.cli.store_option import open_store
-    from bascule.tools import load_tools
+    from bascule.cli.toolset import look_at
 
-    names = [tool.name for tool in load_tools(*tools)] if tools else []
+    names = list(look_at(tools).registry.names()) if tools else []
     opened = open_store(store)
     try:
         found = [stats.summary() for stats in collect_stats(opened.audit_entries(), names)]

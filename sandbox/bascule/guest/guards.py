@@ -224,9 +224,7 @@ class Guards:
         if owner is str:
             function = self.formatter.text_format if name == "format" else self.formatter.text_format_map
             return unbound(function) if value is None else bound_to(function, value)
-        replacement: Callable[..., object] | None = self._replacements.get((owner, name))
-        if replacement is None:
-            raise AttributeError(f"{owner.__name__}.{name} is not available")
+        replacement: Callable[..., object] = self._replacements[owner, name]
         return replacement
 
     def _is_own_name(self, function: object, name: str) -> bool:
@@ -271,9 +269,7 @@ class Guards:
         Raises:
             AttributeError: scripts may not read it, or not change it.
         """
-        if self.check(self.check_write(value, name), name) is not value:
-            raise _read_only(value, name)
-        return value
+        return self.check(self.check_write(value, name), name)
 
     def check_delete(self, value: object, name: str) -> object:
         """Return the object to delete ``name`` from; classes keep what they have.

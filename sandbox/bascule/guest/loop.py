@@ -192,8 +192,6 @@ class Loop:
 
     def block(self, future: Future) -> object:
         """Wait for ``future`` where a coroutine cannot: in plain functions and in workers."""
-        if future.done():
-            return future.result()
         worker = self._worker
         if worker is not None:
             worker.wait(future)
@@ -294,10 +292,10 @@ class Loop:
     def worker_ended(self, worker: Worker) -> None:
         """Free the thread of an ended worker and give control back."""
         carrier = worker.carrier
-        if carrier is not None:
-            carrier.worker = worker.carrier = None
-            self._carriers.pop(carrier)
-            self._idle.append(carrier)
+        assert carrier is not None
+        carrier.worker = worker.carrier = None
+        self._carriers.pop(carrier)
+        self._idle.append(carrier)
         if self._parked and len(self._carriers) < MAX_WORKERS:
             self._runnable.append(self._parked.popleft())
         self._control.release()

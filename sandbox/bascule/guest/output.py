@@ -50,6 +50,7 @@ class Output:
         self._cap_bytes = cap_bytes
         self._total_bytes = 0
         self._sinks.clear()
+        self._error_sinks.clear()
 
     def write(self, text: str) -> int:
         """Add text; return the number of its characters, as a stream does."""

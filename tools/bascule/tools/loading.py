@@ -34,7 +34,9 @@ _EFFECTS: dict[object, tuple[Effects, frozenset[str]]] = {
 """What a module's EFFECTS may say of a function: our effects and labels for it."""
 
 
-DOCUMENT_READERS: Final[Mapping[str, str]] = {}
+_READER: Final = "bascule.tools.documents:read_described_source"
+
+DOCUMENT_READERS: Final[Mapping[str, str]] = {".json": _READER, ".yaml": _READER, ".yml": _READER}
 """Suffix of files that describe a source, to the ``module:function`` that reads one: it takes the
 specification and the path and returns a `ToolSource`, not yet open. Modules are imported when needed."""
 

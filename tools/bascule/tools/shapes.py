@@ -53,6 +53,8 @@ class Shapes:
         self._classes: dict[str, list[_Field]] = {}
         self._names: dict[bytes, str] = {}
         self._open: list[bytes] = []
+        self._seen: dict[int, tuple[int, JsonSchema]] = {}
+        self._numbers: dict[bytes, int] = {}
 
     def type_of(self, schema: object, *, defs: JsonSchema, hint: str = "") -> str:
         """Return the Python type of a schema, adding the classes it needs.
@@ -74,7 +76,7 @@ class Shapes:
         target = defs.get(reference) if reference else node
         if not is_object(target):
             return "Any"
-        key = canonical_json([reference or hint, target, defs])
+        key = canonical_json([reference or hint, target, self._identify(defs)])
         if key in self._names:
             return self._names[key]
         if not target.get("properties"):
@@ -86,6 +88,14 @@ class Shapes:
             if self._fits(name, key, target, defs):
                 return name
             number += 1
+
+    def _identify(self, defs: JsonSchema) -> int:
+        """Return a number that equal definitions share; a tool's are asked for again and again."""
+        known = self._seen.get(id(defs))
+        if known is None:
+            number = self._numbers.setdefault(canonical_json(defs), len(self._numbers))
+            known = self._seen[id(defs)] = (number, defs)  # kept, so that nothing else gets its id
+        return known[0]
 
     def _inline(self, key: bytes, target: JsonSchema, defs: JsonSchema) -> str:
         """Write an alias out; one that refers to itself has no finite text."""

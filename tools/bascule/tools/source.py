@@ -35,6 +35,16 @@ class ToolSource(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsSecrets(Protocol):
+    """A source that was given secrets of the host, which must not come back out of it."""
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Values for the bridge to keep out of scripts, journals and logs."""
+        ...
+
+
 AnySource = AnyTool | Callable[..., Any] | ToolSource
 """What an executor takes: tools, functions that become tools, and sources."""
 

@@ -8,11 +8,13 @@ from types import CoroutineType
 from bascule.guest.futures import CancelledError, Future, current_loop
 from bascule.guest.tasks import Task, create_task
 
+_CLOSES_REFUSED = sys.version_info >= (3, 13)
+"""Whether the group of this Python closes a coroutine it does not take."""
+
 
 def _refusal(coro: object, message: str) -> RuntimeError:
-    # The type of a coroutine is not known here, and pyright looks at one version only.
-    if sys.version_info >= (3, 13) and isinstance(coro, CoroutineType):  # pyright: ignore[reportUnnecessaryIsInstance]
-        coro.close()  # as the group of that Python does
+    if _CLOSES_REFUSED and isinstance(coro, CoroutineType):  # pragma: no cover - from Python 3.13 on
+        coro.close()
     return RuntimeError(message)
 
 

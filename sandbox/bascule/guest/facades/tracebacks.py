@@ -42,11 +42,11 @@ def _format(error: BaseException | None) -> list[str]:
         return ["NoneType: None\n"]
     parts: list[list[str]] = []
     seen: set[int] = set()
-    while len(parts) < _MAX_CHAIN:
+    while True:
         seen.add(id(error))
         parts.append(
             [
-                "Traceback (most recent call last):\n",
+                _HEADING,
                 *_script_lines(error.__traceback__),
                 *_format_only(error),
             ]
@@ -54,7 +54,7 @@ def _format(error: BaseException | None) -> list[str]:
         earlier, link = error.__cause__, _CAUSE
         if earlier is None and not error.__suppress_context__:
             earlier, link = error.__context__, _CONTEXT
-        if earlier is None or id(earlier) in seen:
+        if earlier is None or id(earlier) in seen or len(seen) == _MAX_CHAIN:
             break
         parts.append([link])
         error = earlier

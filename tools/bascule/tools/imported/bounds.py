@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-MAX_ARGUMENT_NODES: Final = 1500
+MAX_ARGUMENT_NODES: Final = 400
 """Schemas kept for the arguments of one tool; deeper parts become "anything", which the service checks."""
 
-MAX_RESULT_NODES: Final = 300
+MAX_RESULT_NODES: Final = 80
 """Schemas kept for its result: they are told to models, who pay by the token."""
 
 MAX_SCHEMA_DEPTH: Final = 32

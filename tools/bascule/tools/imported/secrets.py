@@ -6,10 +6,12 @@ Decides which values are secrets. They go to the service and to whoever keeps th
 
 from __future__ import annotations
 
+import base64
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
+from urllib.parse import quote, quote_plus
 
 from bascule.tools.errors import ToolLoadError
 
@@ -19,6 +21,15 @@ _SECRET_KEY = re.compile(r"(?i)key|token|secret|passw|credential|auth|cookie|ses
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey)\s+")
 MIN_SECRET_CHARS: Final = 6
 """Shorter values cannot be told apart in text, and are not kept out of it."""
+
+
+def spell_secrets(secrets: Iterable[str]) -> list[str]:
+    """Return every spelling of some secrets that services may repeat: plain, in an address, in base64."""
+    found: set[str] = set()
+    for secret in secrets:
+        encoded = base64.b64encode(secret.encode()).decode()
+        found |= {secret, quote(secret, safe=""), quote_plus(secret), encoded, encoded.rstrip("=")}
+    return sorted(found, key=len, reverse=True)
 
 
 class SecretBook:
@@ -61,7 +72,7 @@ class SecretBook:
             )
         if any(ord(character) < 32 or ord(character) == 127 for character in value):
             raise ToolLoadError("secret_invalid", f"{where}: the secret {name} holds control characters")
-        self._keep(value)
+        self.keep(value)
         return value
 
     def expand(self, text: str, *, where: str) -> str:
@@ -75,8 +86,9 @@ class SecretBook:
     def note_literal(self, key: str, value: str) -> None:
         """Keep a value that stands in the file itself where its key says that it is a credential."""
         if _SECRET_KEY.search(key):
-            self._keep(_SCHEME.sub("", value, count=1))
+            self.keep(_SCHEME.sub("", value, count=1))
 
-    def _keep(self, value: str) -> None:
+    def keep(self, value: str) -> None:
+        """Keep a value out of everything, unless it is too short or a path."""
         if len(value) >= MIN_SECRET_CHARS and not value.startswith(("/", "./", "~/")):  # paths are no secrets
             self._given.add(value)

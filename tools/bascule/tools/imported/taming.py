@@ -34,7 +34,8 @@ Side = Literal["argument", "result"]
 TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 _NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems")
-MAX_PHRASE_CHARS: Final = 300
+MAX_PHRASE_CHARS: Final[dict[Side, int]] = {"argument": 300, "result": 100}
+"""Characters of what is said of one value: what comes in must be right, what goes out is seen anyway."""
 MAX_DEFINITION_NAME_CHARS: Final = 48
 _ANYTHING: Final[JsonSchema] = {}
 
@@ -72,6 +73,7 @@ class Tamer:
         self._side: Side = side
         self._left = max_nodes
         self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
         self._waiting: deque[tuple[str, object]] = deque()
         self._defs: dict[str, JsonSchema] = {}
 
@@ -113,7 +115,8 @@ class Tamer:
                 return self._union(schema, options, kept, depth)
         kinds = _kinds(schema)
         if len(kinds) > 1:
-            options = [{**schema, "type": kind} for kind in kinds]
+            bare = {key: value for key, value in schema.items() if key not in ("nullable", "description")}
+            options = [{"type": kind} if kind == "null" else {**bare, "type": kind} for kind in kinds]
             return self._union({}, options, {k: v for k, v in kept.items() if k == "description"}, depth)
         kind = kinds[0] if kinds else None
         if kind is not None:
@@ -137,20 +140,20 @@ class Tamer:
             name = self._name(reference)
             self._names[reference] = name
             self._waiting.append((name, target))
-        told = clean_phrase(schema.get("description"), max_chars=MAX_PHRASE_CHARS)
+        told = clean_phrase(schema.get("description"), max_chars=MAX_PHRASE_CHARS[self._side])
         return {"$ref": f"#/$defs/{name}", **({"description": told} if told else {})}
 
     def _name(self, reference: str) -> str:
         base = identifier(reference.rsplit("/", 1)[-1])[:MAX_DEFINITION_NAME_CHARS]
-        taken = set(self._names.values())
         name, number = base, 2
-        while name in taken:
+        while name in self._taken:
             name, number = f"{base}_{number}", number + 1
+        self._taken.add(name)
         return name
 
     def _about(self, schema: JsonSchema) -> JsonSchema:
         kept: JsonSchema = {}
-        told = clean_phrase(schema.get("description"), max_chars=MAX_PHRASE_CHARS)
+        told = clean_phrase(schema.get("description"), max_chars=MAX_PHRASE_CHARS[self._side])
         if told:
             kept["description"] = told
         choices = schema.get("enum")

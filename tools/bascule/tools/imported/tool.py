@@ -28,6 +28,8 @@ Call = Callable[[dict[str, JsonValue], ToolContext], Awaitable[object]]
 _CONTEXT: Final = "<context>"
 """No parameter can have this name."""
 
+MAX_ARGUMENT_CHARS: Final = 60
+
 _ANY: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 
@@ -61,7 +63,8 @@ class Member:
     """One argument of a service's operation.
 
     Attributes:
-        name: as the service knows it.
+        name: under which the call gets it: what the service calls it, or another key that no other has.
+        wanted: what scripts should write if they can; empty for the name.
         schema: tamed; references are to the definitions of the tool.
         default: what the service says it takes when the argument is left out. Only told, never sent.
     """
@@ -70,6 +73,7 @@ class Member:
     schema: JsonSchema
     required: bool
     default: JsonValue = None
+    wanted: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +110,7 @@ def import_tool(operation: Operation) -> AnyTool:
     Raises:
         ToolDefinitionError: name, effects, labels or time are not possible.
     """
-    names = choose_parameter_names([member.name for member in operation.members])
+    names = choose_parameter_names({each.name: each.wanted or each.name for each in operation.members})
     parameters = {
         names[member.name]: _parameter(names[member.name], member, operation.defs)
         for member in operation.members
@@ -152,21 +156,26 @@ def import_tool(operation: Operation) -> AnyTool:
     )
 
 
-def choose_parameter_names(names: Collection[str]) -> Mapping[str, str]:
-    """Return what scripts write for each of some different names; identifiers stay as they are."""
+def choose_parameter_names(wanted: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what scripts write for each argument, by its key; identifiers stay as they are.
+
+    Args:
+        wanted: the name each would have, by key; two may want the same.
+    """
     chosen: dict[str, str] = {}
-    fine = {name for name in names if _is_fine(name)}
-    taken = set(fine)
-    for name in names:
-        if name in fine:
-            chosen[name] = name
+    for key, text in wanted.items():
+        if _is_fine(text) and text not in chosen.values():
+            chosen[key] = text
+    taken = set(chosen.values())
+    for key, text in wanted.items():
+        if key in chosen:
             continue
-        base = repair_word(name, fallback="argument")[:60]
+        base = repair_word(text, fallback="argument")[:MAX_ARGUMENT_CHARS]
         ours, number = base, 2
         while ours in taken:
             ours, number = f"{base}_{number}", number + 1
         taken.add(ours)
-        chosen[name] = ours
+        chosen[key] = ours
     return chosen
 
 

@@ -25,6 +25,8 @@ def clean_text(text: object, *, max_chars: int = MAX_DESCRIPTION_CHARS) -> str:
     """
     if not isinstance(text, str):
         return ""
+    if text.isprintable() and "<" not in text and "  " not in text:
+        return shorten(text.strip(), max_chars)
     lines = _MARKUP.sub(" ", text[: 4 * max_chars]).replace("\r\n", "\n").split("\n")
     cleaned = [
         _SPACE.sub(" ", "".join(c if c.isprintable() else " " for c in line)).rstrip() for line in lines

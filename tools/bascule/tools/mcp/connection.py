@@ -21,6 +21,7 @@ from tenacity import AsyncRetrying, retry_if_exception, wait_random_exponential
 from bascule.tools.context import ToolContext
 from bascule.tools.errors import ToolLoadError
 from bascule.tools.imported.failures import ServiceFailed, lost_call
+from bascule.tools.imported.secrets import spell_secrets
 from bascule.tools.mcp.config import ServerConfig
 from bascule.tools.mcp.stderr_tail import StderrTail
 from bascule.tools.safe_text import clean_line
@@ -241,7 +242,7 @@ class Connection:
             said = clean_line(str(error)) or type(error).__name__
         tail = self._tail.shown()
         text = f"{said}; it wrote: {tail}" if tail else said
-        for secret in self._server.secrets.given:
+        for secret in spell_secrets(self._server.secrets.given):
             text = text.replace(secret, "[redacted]")
         return text
 
