@@ -4,4 +4,4 @@
 set of hosts by their ``tools(...)``. All trust whoever makes them and nothing that a call brings.
 """
 
-__all__: list[str] = []
+__all__ = ()
