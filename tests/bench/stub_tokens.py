@@ -14,7 +14,7 @@ ENCODING = "o200k_base"
 
 def count_tokens(text: str) -> int:
     """Return the tokens of a text as current OpenAI models count them."""
-    import toktok
+    import toktok  # pyright: ignore[reportMissingTypeStubs]
 
     return int(toktok.batch_count([text], ENCODING)[0])
 

@@ -6,6 +6,7 @@ import pytest
 
 from bascule.tools import AnyTool, ArgumentsInvalid, fit_stubs, render_stubs
 from bascule.tools.search import ToolIndex
+from tests.bench.stub_tokens import measure
 from tests.conformance.many_tools import SUITES, make_tools, suite_tools
 from tests.conformance.tool_queries import QUERIES
 
@@ -65,3 +66,8 @@ def test_stubs_of_all_of_them_fit_any_budget(tools: list[AnyTool]) -> None:
         assert "mailbox.send_email" in fitted.shown
         assert len(fitted.shown) + len(fitted.hidden) == len(tools)
         compile(fitted.text, "<stubs>", "exec")
+
+
+def test_each_level_of_detail_costs_more_than_the_one_before() -> None:
+    for row in measure().values():
+        assert row["names"] < row["signatures"] < row["full"]
