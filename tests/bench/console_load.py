@@ -65,7 +65,7 @@ def measure(folder: Path, *, streams: int, pending: int, per_second: float, seco
     """Load a console, and hold what happened against the store."""
     server = make_server(
         folder, "--requests-per-minute", "1000000", "--live-subscribers", str(streams + 10),
-        "--calls", "100000", "--run-s", "86400", policy=RULES,
+        "--calls", "100000", "--run-s", "86400", "--hold-warm-s", "3600", policy=RULES,
     )  # fmt: skip
     try:
         return _measure(
