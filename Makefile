@@ -57,7 +57,9 @@ conformance: venv ## Run model-written scripts, and all tasks of two public benc
 
 bench: venv ## Measure floors, peers and Bascule in turn, then tokens; tables, verdicts, JSON under artifacts/
 	@$(GUEST) $(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench.stub_tokens
 	@$(GUEST) $(BIN)/python -m tests.bench.tokens
+	@$(BIN)/python -m tests.bench.console_load
 
 bench-faults: venv ## Kill hosts at 20,000 points (DEATHS=n), then guests, hosts and an engine under 1,000 runs (root)
 	@$(BIN)/python -m tests.faults.random_runs $(or $(DEATHS),20000)

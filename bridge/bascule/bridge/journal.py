@@ -59,7 +59,7 @@ class EventKind(StrEnum):
     DELIVERED = "delivered"
     """seqs and nows, in delivery order: one Done frame."""
     SUSPENDED = "suspended"
-    """reason, wake_at."""
+    """reason, wake_at, waits, used_s (seconds that count against ``run_s``)."""
     RESUMED = "resumed"
     """epoch."""
     FINISHED = "finished"
