@@ -21,7 +21,7 @@ from bascule.sandbox import Backend, GuestImage, SandboxError, WarmPool, ensure_
 from bascule.sandbox.container import ContainerBackend
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.seccomp import seccomp_profile
-from tests.bench import floors, ours, warm
+from tests.bench import floors, ours, pipeline, warm
 from tests.bench.corpus import slowdowns
 from tests.bench.peers import Measures, Peers
 from tests.bench.programs import PROGRAMS
@@ -59,6 +59,8 @@ async def measure_round(
         for name, program in PROGRAMS.items():
             samples[f"plain {name}"].append(ours.plain_cpu_s(program))
             samples[f"restricted {name}"].append(await ours.restricted_cpu_s(forked, program, idle_cpu_s))
+    for name, seconds in (await pipeline.measure()).items():
+        samples[name].append(seconds)
     samples["import bascule.bridge"].append(floors.import_s("import bascule.bridge"))
     samples["bascule --help"].append(
         floors.import_s(
@@ -79,6 +81,12 @@ async def measure_warm(samples: Samples, container: Backend) -> None:
         samples["1,000 calls in turn"].append(sequential_s)
         samples["one call"].append(sequential_s / ours.CALLS)
         samples["1,000 calls at once"].append(await warm.warm_s(executor, pool, ours.PARALLEL) - hello_s)
+        samples["100 calls in turn"].append(
+            await warm.warm_s(executor, pool, ours.in_turn(ours.WAITS)) - hello_s
+        )
+        samples["100 calls at once"].append(
+            await warm.warm_s(executor, pool, ours.at_once(ours.WAITS)) - hello_s
+        )
         samples["100 calls of 50 ms at once"].append(
             await warm.warm_s(executor, pool, ours.WAITING) - hello_s
         )

@@ -16,11 +16,23 @@ WAIT_S = 0.05
 LIMITS = Limits(wall_s=60, cpu_s=60, calls=10_000, memory_bytes=1 << 30, result_bytes=64 << 20)
 
 HELLO = "print('hello')"
-SEQUENTIAL = f"for i in range({CALLS}):\n    noop(n=i)\n"
-PARALLEL = (
-    f"import asyncio\nasync def main():\n    await asyncio.gather(*[noop(n=i) for i in range({CALLS})])\n"
-    "asyncio.run(main())\n"
-)
+
+
+def in_turn(count: int) -> str:
+    """Return a script that makes calls one after the other."""
+    return f"for i in range({count}):\n    noop(n=i)\n"
+
+
+def at_once(count: int) -> str:
+    """Return a script that makes calls side by side."""
+    return (
+        f"import asyncio\nasync def main():\n    await asyncio.gather(*[noop(n=i) for i in range({count})])\n"
+        "asyncio.run(main())\n"
+    )
+
+
+SEQUENTIAL = in_turn(CALLS)
+PARALLEL = at_once(CALLS)
 WAITING = PARALLEL.replace("noop", "slow").replace(f"range({CALLS})", f"range({WAITS})")
 
 _TIMED = """

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,8 @@ import pytest
 
 import bascule.models
 from bascule.bridge import Decision
+from bascule.bridge.decide import decide
+from bascule.bridge.sqlite_store import SqliteStore
 from bascule.sandbox import ensure_image
 from tests.forks.backend import ForkBackend
 from tests.models.apis import PROTOCOLS
@@ -107,3 +113,41 @@ def test_every_status_is_on_the_page() -> None:
 
     table = (PAGES / "agent.md").read_text(encoding="utf-8").split("## How it ends")[1].split("\n## ")[0]
     assert set(re.findall(r"`(\w+)`(?=[^|]*\|)", table)) >= set(get_args(AgentStatus))
+
+
+@pytest.mark.engine
+def test_the_example_agent_waits_for_a_decision_and_goes_on(tmp_path: Path) -> None:
+    ensure_image()
+    program = PAGES.parents[1] / "examples" / "agent" / "agent.py"
+    code = "last = orders(customer='Ann')[-1]\nrefund(order=last['id'], amount=last['total'])"
+    asked = WrittenCall(id="a1", name="run_script", arguments=json.dumps({"code": code}))
+    turns = [WrittenTurn(calls=(asked,), ending="calls"), WrittenTurn(text="Order 4 is refunded.")]
+    with ScriptedServer(ChatProtocol(), turns) as server:
+        environment = {**os.environ, "OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "key"}
+
+        def start(*arguments: str) -> str:
+            command = [sys.executable, str(program), *arguments]
+            return subprocess.run(
+                command,
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=120,
+            ).stdout
+
+        assert "waits: bascule approvals list" in start("Refund Ann's last order.")
+        store = SqliteStore(tmp_path / "runs.db")
+        (record,) = store.approvals.find(states=["pending"])
+        decide(
+            store.approvals,
+            record.id,
+            Decision(verdict="approve", by="kim"),
+            digest=record.digest,
+            channel="api",
+        )
+        store.close()
+        assert start() == "Order 4 is refunded.\n"
+    assert (tmp_path / "refunds.log").read_text(encoding="utf-8") == "4 40.00\n"
+    assert server.violations == []

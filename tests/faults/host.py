@@ -9,15 +9,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import resource
 import signal
 import sqlite3
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bascule.bridge import Approver, Executor, Limits, approve_all, ask_elsewhere
+from bascule.bridge import Approver, Executor, Limits, Policy, approve_all, ask_elsewhere
 from bascule.bridge.noted import Batch
 from bascule.bridge.sqlite_journal import SqliteJournal
 from bascule.bridge.sqlite_store import SqliteStore
@@ -46,18 +48,20 @@ class Death:
 
     Args:
         point: ``NAME`` or ``NAME:N``; empty never kills.
+        by: what is sent to this process: SIGKILL, or SIGSTOP for a host that is thought to be dead.
     """
 
-    def __init__(self, point: str) -> None:
+    def __init__(self, point: str, *, by: signal.Signals = signal.SIGKILL) -> None:
         self._name, _, count = point.partition(":")
         self._left = int(count or 1)
+        self._by = by
 
     def at(self, name: str) -> None:
         """Reach a point."""
         if name == self._name:
             self._left -= 1
             if self._left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), self._by)
 
     def is_near(self, name: str) -> bool:
         """Return whether reaching this point now would kill."""
@@ -180,8 +184,8 @@ class OutsideWorld:
         self._death.at(f"done-{name}")
         return n * 10
 
-    def tools(self) -> list[AnyTool]:
-        """Return the tools."""
+    def tools(self, *, changed: bool = False) -> list[AnyTool]:
+        """Return the tools; ``changed`` gives ``put`` another definition."""
         note = self._note
 
         @tool(effects="read")
@@ -213,7 +217,15 @@ class OutsideWorld:
             """Do something nobody can ask about."""
             return note("push", n, context)
 
-        return [look, put, pay, store, push]
+        if not changed:
+            return [look, put, pay, store, push]
+
+        @tool(effects="once", name="put")
+        def put_anew(n: int, context: ToolContext, urgent: bool = False) -> int:
+            """Do something nobody can ask about, in another way."""
+            return note("put", n, context)
+
+        return [look, put_anew, pay, store, push]
 
 
 async def live(
@@ -225,6 +237,8 @@ async def live(
     backend: Backend,
     approver: Approver,
     hold_warm_s: float = 0.0,
+    policy: Policy | None = None,
+    changed: bool = False,
 ) -> str:
     """Begin a run, or take it up, and return its result as JSON."""
     if death.is_near("clock-back"):
@@ -232,7 +246,8 @@ async def live(
         time.time = lambda: real() - 86_400.0
     store = KilledStore(folder / "runs.db", death)
     executor = Executor(
-        OutsideWorld(folder / "world.log", death).tools(),
+        OutsideWorld(folder / "world.log", death).tools(changed=changed),
+        policy=policy,
         backend=KilledBackend(backend, death),
         approver=approver,
         limits=Limits(hold_warm_s=hold_warm_s),
@@ -257,7 +272,16 @@ def main() -> None:
     parser.add_argument("--isolation", choices=("process", "container"), default="process")
     parser.add_argument("--elsewhere", action="store_true")
     parser.add_argument("--warm", action="store_true")
+    parser.add_argument("--stop", default="", help="a point at which the host is stopped, not killed")
+    parser.add_argument("--changed", action="store_true", help="put has another definition")
+    parser.add_argument("--policy", type=Path, default=None)
+    parser.add_argument(
+        "--full", type=int, default=None, help="bytes to which files may grow: the disk is full"
+    )
     given = parser.parse_args()
+    if given.full is not None:
+        tempfile.gettempdir()  # which is found by writing to it
+        resource.setrlimit(resource.RLIMIT_FSIZE, (given.full, resource.RLIM_INFINITY))
     script = SCRIPT if given.script is None else given.script.read_text()
     backend = open_backend(given.isolation)
     approver: Approver = ask_elsewhere if given.elsewhere else approve_all
@@ -266,10 +290,12 @@ def main() -> None:
             given.folder,
             script=script,
             run_id=given.resume,
-            death=Death(given.die),
+            death=Death(given.stop, by=signal.SIGSTOP) if given.stop else Death(given.die),
             backend=backend,
             approver=approver,
             hold_warm_s=3600.0 if given.warm else 0.0,
+            policy=None if given.policy is None else Policy.load(given.policy),
+            changed=given.changed,
         )
     )
     sys.stdout.write(result + "\n")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import requests
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.integration.console_server import Server, make_server, wait_until
 
@@ -346,3 +353,73 @@ def test_a_killed_server_leaves_an_unknown_outcome_that_an_operator_settles(tmp_
         assert server.finished(run)["result"]["output"] == "it was done\n"
     finally:
         server.stop()
+
+
+def command(server: Server, who: str, *args: str) -> tuple[int, str, str]:
+    """Run ``bascule`` against the server with somebody's token."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bascule.cli.main", *args],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "BASCULE_SERVER": server.url, "BASCULE_TOKEN": server.tokens[who]},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_commands_work_against_a_server_as_on_a_store(server: Server) -> None:
+    run, approval = ask_one(server)
+    status, listed, _ = command(server, "olga", "approvals", "watch", "--once")
+    assert (status, approval["id"] in listed) == (0, True)
+    status, shown, _ = command(server, "olga", "approvals", "show", approval["id"])
+    assert status == 0
+    assert approval["digest"][:16] in shown
+    assert f"--server {server.url}" in shown  # what comes next can be copied
+    status, _, said = command(
+        server, "vera", "approvals", "approve", approval["id"], "--digest", approval["digest"]
+    )
+    assert status != 0
+    assert "may not decide" in said
+    edit = [
+        "approvals",
+        "edit",
+        approval["id"],
+        "--digest",
+        approval["digest"][:16],
+        "--set",
+        'subject="CLI"',
+    ]
+    status, after, said = command(server, "olga", *edit)
+    assert status == 0, said
+    assert after.split()[1] in ("approved", "consumed")
+    server.finished(run)
+    assert "ada@example.com CLI" in (server.folder / "sent.txt").read_text("utf-8")
+    status, page, said = command(server, "vera", "runs", "show", run)
+    assert status == 0, said
+    assert "mail.send" in page
+    waiting, _ = ask_one(server)
+    status, rows, _ = command(server, "vera", "runs", "list", "--json")
+    assert status == 0
+    assert waiting in rows
+    assert command(server, "app", "runs", "cancel", waiting)[0] == 0
+    assert server.finished(waiting)["outcome"] == "cancelled"
+    assert command(server, "app", "runs", "cancel", "run-unknown")[0] == 1
+
+
+def test_the_tools_are_an_mcp_server_for_whoever_may_submit(server: Server) -> None:
+    """Spoken to by the MCP package's own client, over HTTP, with a token."""
+
+    async def speak() -> tuple[set[str], str]:
+        http = httpx2.AsyncClient(headers={"authorization": f"Bearer {server.tokens['app']}"}, timeout=60)
+        async with http, Client(streamable_http_client(f"{server.url}/mcp", http_client=http)) as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            answer = await client.call_tool("run_script", {"code": "print(crm.find(name='Ada')['id'])"})
+            return tools, str(answer.content)
+
+    tools, said = asyncio.run(speak())
+    assert "run_script" in tools
+    assert "C-1042" in said
+    assert server.api("app", "GET", "/v1/runs?limit=1").json()["runs"][0]["user"] == "app"
+    for who, status in (("olga", 403), ("vera", 403), ("ada", 403)):
+        assert server.api(who, "POST", "/mcp", {}).status_code == status
+    assert requests.post(f"{server.url}/mcp", json={}, timeout=20).status_code == 401

@@ -50,8 +50,10 @@ async def test_the_image_can_execute_python_and_its_loader_only(guest_image: Gue
 
 
 async def test_building_again_gives_the_same_hash(guest_image: GuestImage) -> None:
+    first = inspect_contents(guest_image.tag).digest
     again = build_image()
     assert (again.tag, again.hash, again.built) == (guest_image.tag, guest_image.hash, True)
+    assert inspect_contents(again.tag).digest == first  # every file, compiled ones included
     assert not ensure_image().built
 
 

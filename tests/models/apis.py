@@ -32,6 +32,8 @@ def make_adapter(api: str, url: str, **options: Any) -> Any:
         return OpenAIResponses("scripted", base_url=f"{url}/v1", api_key="key", **options)
     if api == "anthropic":
         return AnthropicMessages("scripted", base_url=url, api_key="key", **options)
+    if "client" in options:
+        return Gemini("scripted", **options)
     return Gemini("scripted", base_url=url, api_key="key", **options)
 
 

@@ -19,6 +19,7 @@ class RunClock:
     Args:
         limits: of the run.
         changed: called when a wait for a person begins or ends, because deadlines move with it.
+        used_s: what earlier workers used of ``run_s``, when the run was suspended and resumed.
         read: a clock that only rises, in seconds.
     """
 
@@ -27,12 +28,14 @@ class RunClock:
         limits: Limits,
         *,
         changed: Callable[[], None] = lambda: None,
+        used_s: float = 0.0,
         read: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limits = limits
         self._changed = changed
         self._read = read
         self._begun = read()
+        self._used_s = used_s
         self._active_s = 0.0
         self._active_since: float | None = None
         self._people = 0
@@ -76,19 +79,27 @@ class RunClock:
             return self._active_s
         return self._active_s + self._read() - self._active_since
 
+    @property
+    def used_s(self) -> float:
+        """Seconds that count against ``run_s``, those of earlier workers among them."""
+        people_s = self._people_s
+        if self._people:
+            people_s += self._read() - self._people_since
+        return self._used_s + self.wall_s - people_s
+
     def remaining_s(self) -> float | None:
         """Return the seconds until a limit is reached, None while only people are waited for."""
         left: list[float] = []
         if self._active_since is not None:
             left.append(self._limits.wall_s + GUEST_GRACE_S - self.active_s)
         if self._people == 0:
-            left.append(self._limits.run_s - (self.wall_s - self._people_s))
+            left.append(self._limits.run_s - self.used_s)
         return max(0.0, min(left)) if left else None
 
     def expired(self) -> Literal["wall_limit", "run_limit"] | None:
         """Return which limit is reached, the script's own first."""
         if self._active_since is not None and self.active_s >= self._limits.wall_s + GUEST_GRACE_S:
             return "wall_limit"
-        if self._people == 0 and self.wall_s - self._people_s >= self._limits.run_s:
+        if self._people == 0 and self.used_s >= self._limits.run_s:
             return "run_limit"
         return None

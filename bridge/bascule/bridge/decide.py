@@ -8,6 +8,7 @@ against what the store holds, and written by compare-and-set.
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -29,9 +30,12 @@ from bascule.bridge.edits import find_changes, is_editable
 from bascule.bridge.errors import DecisionRefused
 from bascule.bridge.journal import Fact
 from bascule.bridge.matching import User
-from bascule.bridge.requirement import Demand
+from bascule.bridge.requirement import Demand, Requirement
 from bascule.bridge.result import JsonValue
 from bascule.tools import canonical_json
+
+_TELLING: Final = frozenset({"Pc", "Pd", "Po", "Sm", "Sc", "So"})
+"""Categories of characters other than letters and digits that tell names apart: ``a.b@x`` is not ``ab@x``."""
 
 MAX_REASON_CHARS: Final = 2000
 MAX_RESPONSE_BYTES: Final = 1 << 20
@@ -150,7 +154,7 @@ def _decide(
         digest = record.digest
     grant = _grant(card, decision)
     card = replace(card, voices=(*card.voices, voice), grant=grant)
-    done = all(_satisfied(demand, card) for demand in card.requirement.demands)
+    done = is_carried(card.requirement, card)
     state = ApprovalState.APPROVED if done else ApprovalState.PENDING
     move = moved(record, state, card)
     return replace(move, digest=None if digest == record.digest else digest), voice
@@ -169,9 +173,14 @@ def digest_of_card(card: Card, record: ApprovalRecord) -> str:
     )
 
 
+def is_carried(requirement: Requirement, card: Card) -> bool:
+    """Tell whether those who spoke on a card are all that a requirement demands."""
+    return all(_satisfied(demand, card) for demand in requirement.demands)
+
+
 def _check_move(card: Card, decision: Decision, user: User) -> None:
     requirement = card.requirement
-    if not user.name:
+    if not person(user.name):
         raise DecisionRefused("not_an_approver", "a decision needs the name of whoever decides")
     if decision.verdict not in requirement.may:
         raise DecisionRefused(
@@ -186,7 +195,7 @@ def _check_move(card: Card, decision: Decision, user: User) -> None:
         return
     if not any(_may_approve(demand, user, card) for demand in mine):
         raise DecisionRefused("self_approval", f"{user.name} may not approve a call of an own run")
-    if any(voice.by == user.name for voice in card.voices):
+    if any(person(voice.by) == person(user.name) for voice in card.voices):
         raise DecisionRefused("already_decided", f"{user.name} has approved already; somebody else is needed")
     if decision.verdict == "respond" and not all(
         demand.quorum == 1 and _may_approve(demand, user, card) for demand in requirement.demands
@@ -196,6 +205,15 @@ def _check_move(card: Card, decision: Decision, user: User) -> None:
         )
 
 
+def person(name: str) -> str:
+    """Return what names of one person have in common: case, width, marks and spaces do not tell two apart.
+
+    Used where two names must not count as two people; who may decide is looked up by the name as it is.
+    """
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(char for char in folded if char.isalnum() or unicodedata.category(char) in _TELLING)
+
+
 def _is_approver(demand: Demand, user: User) -> bool:
     if not (demand.groups or demand.users):
         return True
@@ -203,12 +221,14 @@ def _is_approver(demand: Demand, user: User) -> bool:
 
 
 def _may_approve(demand: Demand, user: User, card: Card) -> bool:
-    return _is_approver(demand, user) and (demand.self_approval or user.name != card.requester)
+    return _is_approver(demand, user) and (
+        demand.self_approval or person(user.name) != person(card.requester or "")
+    )
 
 
 def _satisfied(demand: Demand, card: Card) -> bool:
     people = {
-        voice.by
+        person(voice.by)
         for voice in card.voices
         if _may_approve(demand, User(name=voice.by, groups=frozenset(voice.groups)), card)
     }

@@ -103,6 +103,7 @@ class History:
         order: completed calls in the order of their completion.
         sleeps: when each sleep is due, seconds since the epoch.
         last_now: the latest time the script was told.
+        used_s: seconds that counted against ``run_s`` until the run was suspended.
     """
 
     started: StartedRun
@@ -113,6 +114,7 @@ class History:
     order: list[int] = field(default_factory=list[int])
     sleeps: dict[int, float] = field(default_factory=dict[int, float])
     last_now: float = 0.0
+    used_s: float = 0.0
     finished: JournalEntry | None = None
 
     def act(self, number: int) -> Act:
@@ -186,6 +188,8 @@ def _add(run_id: str, history: History, entry: JournalEntry) -> None:
     elif kind is EventKind.DELIVERED:
         history.batches.append(tuple(zip(facts["seqs"], facts["nows"], strict=True)))
         history.last_now = max(history.last_now, *facts["nows"])
+    elif kind is EventKind.SUSPENDED:
+        history.used_s = max(history.used_s, facts.get("used_s", 0.0))
     elif kind is EventKind.FINISHED:
         history.finished = entry
 

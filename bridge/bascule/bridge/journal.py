@@ -54,12 +54,12 @@ class EventKind(StrEnum):
     DISPATCHED = "dispatched"
     """Durable before a tool with effects is called: attempt, key (the idempotency key)."""
     COMPLETED = "completed"
-    """Durable before delivery: state, effects, result_bytes, duration_s, failure (as a ToolFailure, or None),
-    approved_by, duplicate; payload: the value as JSON."""
+    """Durable before delivery if the tool has effects: state, effects, result_bytes, duration_s, failure (a
+    ToolFailure, or None), approved_by, duplicate; payload: the value as JSON."""
     DELIVERED = "delivered"
     """seqs and nows, in delivery order: one Done frame."""
     SUSPENDED = "suspended"
-    """reason, wake_at."""
+    """reason, wake_at, waits, used_s (seconds that count against ``run_s``)."""
     RESUMED = "resumed"
     """epoch."""
     FINISHED = "finished"

@@ -92,6 +92,8 @@ async def _drive(
             journal.audit("run.resumed", reason="its sandbox was killed")
             await journal.flush()
             history = read_history(order.run_id, journal.entries)
+            if history is not None:
+                history.used_s = max(history.used_s, run.used_s)
             guest = await start_guest(around.backend, around.limits, order.run_id)
             run = LiveRun(order, around, guest, journal, narrator, history)
             result = await run.to_end()
@@ -135,8 +137,9 @@ async def _leave(order: RunOrder, store: Store, journal: Journal, run: LiveRun, 
     suspended = run.suspended
     if suspended is not None:
         journal.append(
-            EventKind.SUSPENDED, reason=suspended.message, wake_at=suspended.wake_at, waits=suspended.waits
-        )
+            EventKind.SUSPENDED, reason=suspended.message, wake_at=suspended.wake_at, waits=suspended.waits,
+            used_s=run.used_s,
+        )  # fmt: skip
         journal.audit("run.suspended", reason=suspended.message)
         record = order.record(
             "suspended", reason=suspended.message, wake_at=suspended.wake_at, waits=suspended.waits

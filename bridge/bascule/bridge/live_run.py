@@ -46,7 +46,8 @@ class LiveRun:
         self._guest = guest
         self._ledger = Ledger()
         self._budget = Budget(around.limits)
-        self._clock = RunClock(around.limits, changed=self._wake)
+        used_s = 0.0 if history is None else history.used_s
+        self._clock = RunClock(around.limits, changed=self._wake, used_s=used_s)
         parking = Parking(self._wake)
         user = None if order.user is None else User(name=order.user, groups=order.groups, tenant=order.tenant)
         asking = Asking(
@@ -145,6 +146,11 @@ class LiveRun:
         """Tell whether somebody else killed the guest: neither the host, nor the kernel for what it used."""
         used_up = ending.oom_killed or self._clock.active_s >= self._around.limits.cpu_s
         return ending.signal == signal.SIGKILL and not ending.killed and not used_up
+
+    @property
+    def used_s(self) -> float:
+        """Seconds used of the limit ``run_s``, by earlier workers too."""
+        return self._clock.used_s
 
     def stop(self, reason: BaseException) -> None:
         """End the run soon: a `RunStopped` gives a Result, anything else is raised."""

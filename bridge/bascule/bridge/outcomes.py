@@ -15,6 +15,7 @@ import msgspec
 from bascule.bridge.approval import approval_digest
 from bascule.bridge.approval_card import ApprovalState, Card, new_id
 from bascule.bridge.approvals_table import ApprovalRecord
+from bascule.bridge.decide import digest_of_card, is_carried
 from bascule.bridge.failure import RunTerminated, denied, redact
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.requirement import Requirement
@@ -68,11 +69,15 @@ def read_outcome(question: Question, approval: ApprovalRecord, card: Card, ledge
     last = card.last
     match approval.state:
         case ApprovalState.APPROVED:
+            _check_untouched(approval, card)
+            if not is_carried(question.requirement, card):
+                raise Unusable("it stood as approved, but not by those who may approve it")
             arguments = question.arguments
             if card.original is not None:
                 arguments = _read_edit(question, card)
             return Answer(approval=approval, arguments=arguments, by=card.approved_by)
         case ApprovalState.RESPONDED:
+            _check_untouched(approval, card)
             response = _read_response(question, card)
             by = "" if last is None else last.by
             question.record.answered_by = by
@@ -91,6 +96,12 @@ def read_outcome(question: Question, approval: ApprovalRecord, card: Card, ledge
             raise denied(f"{BY_PEOPLE[1]}, so it is denied")
         case _:
             raise denied(card.note or f"its approval was {approval.state}")
+
+
+def _check_untouched(approval: ApprovalRecord, card: Card) -> None:
+    """Refuse a card that is not what was decided about: somebody wrote to the store beside `decide`."""
+    if digest_of_card(card, approval) != approval.digest:
+        raise Unusable("its card was changed in the store after people had seen it")
 
 
 def _read_edit(question: Question, card: Card) -> Arguments:

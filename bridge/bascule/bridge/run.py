@@ -20,6 +20,7 @@ from bascule.bridge.outstanding import Outstanding
 from bascule.bridge.pipeline import Crossing
 from bascule.bridge.replay import Replay
 from bascule.bridge.verdict import RunStopped, violation
+from bascule.bridge.writing import Writing
 from bascule.sandbox import Sandbox, SandboxClosed
 from bascule.wire import (
     Act,
@@ -64,6 +65,7 @@ class Conversation:
         self._outstanding = Outstanding(
             shared, replay=replay, changed=self._inbox.wake, stop=self._inbox.stop_with
         )
+        self._writing = Writing(shared.journal, failed=inbox.stop_with)
         self._act = 0
         self._output: list[str] = []
         self._output_bytes = 0
@@ -113,10 +115,10 @@ class Conversation:
             deliveries = None if self._replay is None else self._replay.next_batch()
             if deliveries is None:
                 self._replay = None
-                await self._shared.journal.flush()
+                await self._writing.keep_up()
                 self._outstanding.start_issued()
                 deliveries = await self._next_deliveries()
-                await self._shared.journal.flush()
+                self._writing.later()
             else:
                 self._outstanding.note_replayed(deliveries)
             self._act += expected
@@ -126,6 +128,7 @@ class Conversation:
 
     async def end(self) -> None:
         """End the calls that are left."""
+        self._writing.end()
         await self._outstanding.end()
 
     async def _send(self, frame: Start | Done) -> None:

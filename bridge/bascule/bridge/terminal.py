@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
 import json
 import os
+import pwd
 import sys
 import termios
 import threading
@@ -209,9 +209,10 @@ async def _confirm_grant(request: ApprovalRequest, decision: Decision, *, read: 
 
 def whoami() -> str:
     """Return the login name of whoever runs this process."""
+    # Not getpass.getuser, which believes the environment: one person would be as many as they like.
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
         return f"uid {os.getuid()}"
 
 

@@ -1,7 +1,8 @@
 """``bascule approvals``: what waits for people in a store, and their decisions.
 
 The decider is the login name of whoever runs the command, with the groups of the operating system; groups
-of a policy file are added when one is given. Everything is shown through the same cards as everywhere.
+of a policy file are added when one is given. With ``--server`` it is whoever the token is of. Everything is
+shown through the same cards as everywhere.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from bascule.cli import watch
 from bascule.cli.exits import Exit
-from bascule.cli.store_option import StoreOption, open_store
+from bascule.cli.store_option import PlaceOption, ServerOption, open_place
 
 if TYPE_CHECKING:
     from bascule.bridge.approval import ApprovalRequest, Decision
     from bascule.bridge.approvals_table import ApprovalRecord
     from bascule.bridge.sqlite_store import SqliteStore
     from bascule.cli.next_steps import NextSteps
+    from bascule.cli.remote import RemoteStore
 
 app: Final = typer.Typer(help="List, show and decide what waits for approval.", no_args_is_help=True)
+watch.register(app)
 
 Grant = Literal["once", "args_in_run", "tool_in_run", "script"]
 
@@ -42,7 +46,8 @@ _Policy = Annotated[
 
 @app.command("list")
 def list_approvals(
-    store: StoreOption,
+    store: PlaceOption = None,
+    server: ServerOption = None,
     all_: Annotated[bool, typer.Option("--all", help="Also those that are decided.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
@@ -50,7 +55,7 @@ def list_approvals(
     from bascule.bridge.display import show, show_json
     from bascule.bridge.requests import describe_record
 
-    opened = open_store(store)
+    opened = open_place(store, server)
     states = () if all_ else ("pending",)
     records = sorted(opened.approvals.find(states=states), key=lambda each: (each.batch or each.id, each.seq))
     for record in records:
@@ -67,14 +72,14 @@ def list_approvals(
 
 
 @app.command("show")
-def show_approval(approval: _Id, store: StoreOption) -> None:
+def show_approval(approval: _Id, store: PlaceOption = None, server: ServerOption = None) -> None:
     """Show one card, with the whole batch it belongs to, and the digest a decision needs."""
     from bascule.bridge.approval_card import ApprovalState
     from bascule.bridge.cards import describe_batch, describe_request
     from bascule.bridge.requests import describe_record
     from bascule.cli.next_steps import NextSteps
 
-    opened = open_store(store)
+    opened = open_place(store, server)
     record = _find(opened, approval)
     others = [
         describe_record(each)
@@ -89,7 +94,9 @@ def show_approval(approval: _Id, store: StoreOption) -> None:
     print(f"  {'may':<10} {', '.join(describe_record(record).may)}")
     opened.close()
     if record.state == ApprovalState.PENDING:
-        _print_decisions(others if len(others) > 1 else [describe_record(record)], NextSteps(store=store))
+        _print_decisions(
+            others if len(others) > 1 else [describe_record(record)], NextSteps(store=store, server=server)
+        )
 
 
 def _print_decisions(requests: Sequence[ApprovalRequest], steps: NextSteps) -> None:
@@ -104,31 +111,47 @@ def _print_decisions(requests: Sequence[ApprovalRequest], steps: NextSteps) -> N
 @app.command("approve")
 def approve(
     approval: _Id,
-    store: StoreOption,
     digest: _Digest,
+    store: PlaceOption = None,
+    server: ServerOption = None,
     reason: _Reason = "",
     grant: Annotated[Grant, typer.Option("--grant", help="How far it reaches beyond this call.")] = "once",
     count: Annotated[int, typer.Option("--count", min=1, help="Further calls a grant is good for.")] = 25,
     policy: _Policy = None,
 ) -> None:
     """Let the call through, exactly as shown."""
-    _decide(store, approval, digest, policy, verdict="approve", reason=reason, grant=grant, grant_count=count)
+    _decide(
+        (store, server),
+        approval,
+        digest,
+        policy,
+        verdict="approve",
+        reason=reason,
+        grant=grant,
+        grant_count=count,
+    )
 
 
 @app.command("reject")
 def reject(
-    approval: _Id, store: StoreOption, digest: _Digest, reason: _Reason = "", policy: _Policy = None
+    approval: _Id,
+    digest: _Digest,
+    store: PlaceOption = None,
+    server: ServerOption = None,
+    reason: _Reason = "",
+    policy: _Policy = None,
 ) -> None:
     """Refuse the call; the script is told the reason and not to repeat it."""
-    _decide(store, approval, digest, policy, verdict="reject", reason=reason)
+    _decide((store, server), approval, digest, policy, verdict="reject", reason=reason)
 
 
 @app.command("edit")
 def edit(
     approval: _Id,
-    store: StoreOption,
     digest: _Digest,
     change: Annotated[list[str], typer.Option("--set", metavar="PATH=JSON", help="Repeatable.")],
+    store: PlaceOption = None,
+    server: ServerOption = None,
     reason: _Reason = "",
     policy: _Policy = None,
 ) -> None:
@@ -136,7 +159,7 @@ def edit(
     from bascule.bridge.requests import describe_record
     from bascule.bridge.terminal import edit_arguments
 
-    opened = open_store(store)
+    opened = open_place(store, server)
     arguments = describe_record(_find(opened, approval)).arguments
     opened.close()
     try:
@@ -145,15 +168,24 @@ def edit(
     except ValueError as error:
         print(f"bascule: {error}", file=sys.stderr)
         raise typer.Exit(Exit.USAGE) from error
-    _decide(store, approval, digest, policy, verdict="edit", reason=reason, arguments=json.loads(arguments))
+    _decide(
+        (store, server),
+        approval,
+        digest,
+        policy,
+        verdict="edit",
+        reason=reason,
+        arguments=json.loads(arguments),
+    )
 
 
 @app.command("respond")
 def respond(
     approval: _Id,
-    store: StoreOption,
     digest: _Digest,
     result: Annotated[str, typer.Option("--result", metavar="JSON", help="What the tool would return.")],
+    store: PlaceOption = None,
+    server: ServerOption = None,
     reason: _Reason = "",
     policy: _Policy = None,
 ) -> None:
@@ -163,41 +195,62 @@ def respond(
     except ValueError as error:
         print(f"bascule: --result is no JSON: {error}", file=sys.stderr)
         raise typer.Exit(Exit.USAGE) from error
-    _decide(store, approval, digest, policy, verdict="respond", reason=reason, response=response)
+    _decide((store, server), approval, digest, policy, verdict="respond", reason=reason, response=response)
 
 
 @app.command("terminate")
 def terminate(
-    approval: _Id, store: StoreOption, digest: _Digest, reason: _Reason = "", policy: _Policy = None
+    approval: _Id,
+    digest: _Digest,
+    store: PlaceOption = None,
+    server: ServerOption = None,
+    reason: _Reason = "",
+    policy: _Policy = None,
 ) -> None:
     """Refuse the call and end its run."""
-    _decide(store, approval, digest, policy, verdict="terminate", reason=reason)
+    _decide((store, server), approval, digest, policy, verdict="terminate", reason=reason)
 
 
-def _decide(store: Path, approval: str, digest: str, policy: list[Path] | None, **answer: Any) -> None:
+def _decide(
+    place: tuple[Path | None, str | None],
+    approval: str,
+    digest: str,
+    policy: list[Path] | None,
+    **answer: Any,
+) -> None:
     from bascule.bridge.approval import Decision
     from bascule.bridge.decide import decide
     from bascule.bridge.errors import DecisionRefused
     from bascule.cli.next_steps import NextSteps
+    from bascule.cli.remote import RemoteStore
 
     if len(digest) < 16:
         print("bascule: give at least 16 characters of the digest that was shown", file=sys.stderr)
         raise typer.Exit(Exit.USAGE)
-    opened = open_store(store)
+    store, server = place
+    opened = open_place(store, server)
     try:
         record = _find(opened, approval)
         if not record.digest.startswith(digest):
             raise DecisionRefused(
                 "digest_mismatch", "this is not what the approval is about now; show it again, then decide"
             )
-        decision = _signed(Decision(**answer), policy)
-        after = decide(opened.approvals, record.id, decision, digest=record.digest, channel="command line")
-        run = opened.run(record.run_id)
+        if isinstance(opened, RemoteStore):
+            after, run = (
+                opened.decide(record, answer),
+                None,
+            )  # who decides, the token says; it goes on by itself
+        else:
+            decision = _signed(Decision(**answer), policy)
+            after = decide(
+                opened.approvals, record.id, decision, digest=record.digest, channel="command line"
+            )
+            run = opened.run(record.run_id)
     finally:
         opened.close()
     print(f"{after.id} {after.state}")
     if run is not None and run.status == "suspended" and after.state != record.state:
-        print(f"next: {NextSteps(store=store).resume(record.run_id)}", file=sys.stderr)
+        print(f"next: {NextSteps(store=store, server=server).resume(record.run_id)}", file=sys.stderr)
 
 
 def _signed(decision: Decision, policy: list[Path] | None) -> Decision:
@@ -221,7 +274,7 @@ def _signed(decision: Decision, policy: list[Path] | None) -> Decision:
     return replace(decision, by=known.name, groups=known.groups)
 
 
-def _find(store: SqliteStore, approval: str) -> ApprovalRecord:
+def _find(store: SqliteStore | RemoteStore, approval: str) -> ApprovalRecord:
     found = store.approvals.get(approval)
     if found is not None:
         return found

@@ -65,3 +65,23 @@ def check(base: _Base = "auto", docker_host: _DockerHost = None) -> None:
     print(f"executables that remain: {', '.join(show(path) for path in contents.executables)}")
     if any(found.values()):
         raise typer.Exit(Exit.FAILED)
+
+
+@app.command("sbom")
+def sbom(
+    base: _Base = "auto",
+    docker_host: _DockerHost = None,
+    isolation: Annotated[
+        Literal["container", "oci"],
+        typer.Option("--isolation", help="oci reads the unpacked image."),
+    ] = "container",
+) -> None:
+    """Print the image's bill of materials, CycloneDX as JSON, checked against the image's label."""
+    from bascule.sandbox import build_bundle, bundle_sbom, ensure_image, read_sbom
+
+    if isolation == "oci":
+        bill = bundle_sbom(build_bundle(base, docker_host=docker_host))
+    else:
+        image = ensure_image(base, docker_host=docker_host, build=False)
+        bill = read_sbom(image.tag, docker_host=docker_host)
+    print(bill.decode("utf-8"), end="")

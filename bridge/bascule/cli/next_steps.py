@@ -16,11 +16,13 @@ class NextSteps:
     """Writes commands about one store.
 
     Attributes:
-        store: file of the store.
+        store: file of the store; None with ``server``.
+        server: address of a console.
         given: flags with which a run was begun and which its resuming needs again; empty when not known.
     """
 
-    store: Path
+    store: Path | None
+    server: str | None = None
     given: Sequence[str] = field(default=("--tools", TOOLS_PLACEHOLDER))
 
     def show_approval(self, approval_id: str) -> str:
@@ -47,7 +49,8 @@ class NextSteps:
         return self._command("approvals", "list")
 
     def _command(self, *words: str, digest: str = "") -> str:
-        flags = ["--store", str(self.store), *(("--digest", digest) if digest else ())]
+        place = ["--store", str(self.store)] if self.server is None else ["--server", self.server]
+        flags = [*place, *(("--digest", digest) if digest else ())]
         return shlex.join(["bascule", *words, *flags])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 
@@ -51,6 +52,10 @@ _Record = Annotated[
     typer.Option("--record", help="Write a recording, for `bascule runs replay`.", dir_okay=False),
 ]
 _Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for people, or suspend the run at once.")]
+_Secret = Annotated[
+    Optional[list[str]],  # noqa: UP045  # read by typer at run time
+    typer.Option("--secret", metavar="NAME", help="Environment variable that tools may use. Repeatable."),
+]
 _DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
 _Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
@@ -66,6 +71,7 @@ _FLAGS: Final[dict[str, Any]] = {
     "tools": _Tools,
     "policy": _Policy,
     "user": _User,
+    "secret": _Secret,
     "approve": _Approve,
     "isolation": _Isolation,
     "seed": _Seed,
@@ -92,6 +98,7 @@ def run(
     tools: list[str],
     policy: list[Path] | None = None,
     user: str | None = None,
+    secret: list[str] | None = None,
     approve: Approve = "terminal",
     isolation: Isolation = "container",
     seed: int | None = None,
@@ -135,6 +142,7 @@ def run(
         isolation=isolation,
         limits=read_limits(suspend_at_once(limits, wait=wait), os.environ),
         user=user or whoami(),
+        secrets=read_secrets(secret or ()),
         store=kept,
         docker_host=docker_host,
         runtime=runtime,
@@ -173,6 +181,19 @@ def _record(store: Store, result: Result, path: Path) -> None:
     journal = store.journal(result.run_id)
     assert journal is not None
     write_recording(make_recording(result.run_id, journal.entries), path)
+
+
+def read_secrets(names: Sequence[str]) -> dict[str, str]:
+    """Return secrets from the environment, by name.
+
+    Raises:
+        typer.Exit: one is not set.
+    """
+    missing = [name for name in names if not os.environ.get(name)]
+    if missing:
+        print(f"bascule: not set in the environment: {', '.join(missing)}", file=sys.stderr)
+        raise typer.Exit(Exit.CONFIGURATION)
+    return {name: os.environ[name] for name in names}
 
 
 def _read_script(script: str) -> str:

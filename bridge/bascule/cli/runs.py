@@ -7,16 +7,18 @@ import json
 import shutil
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import typer
 
 from bascule.cli import resume
 from bascule.cli.exits import Exit
-from bascule.cli.store_option import JsonFlag, RunArgument, StoreOption, open_store
+from bascule.cli.store_option import JsonFlag, PlaceOption, RunArgument, ServerOption, open_place
 
 if TYPE_CHECKING:
     from bascule.bridge.journal import JournalEntry
+    from bascule.bridge.store import Answer, Store
+    from bascule.cli.remote import RemoteStore
 
 app: Final = typer.Typer(
     help="List, show, resume, replay, cancel and resolve runs.", no_args_is_help=True, add_completion=False
@@ -28,7 +30,8 @@ Status = Literal["running", "suspended", "finished"]
 
 @app.command("list")
 def list_runs(
-    store: StoreOption,
+    store: PlaceOption = None,
+    server: ServerOption = None,
     status: Annotated[Status | None, typer.Option("--status", help="Only these.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many, the newest first.")] = 50,
     json_: JsonFlag = False,
@@ -38,7 +41,7 @@ def list_runs(
     from bascule.cli.run_page import title_of
     from bascule.cli.times import describe_age
 
-    opened = open_store(store)
+    opened = open_place(store, server)
     try:
         rows = opened.runs(status=status, limit=limit)
         titles = [title_of(opened.script(row.run_id)) for row in rows]
@@ -61,8 +64,9 @@ def list_runs(
 
 @app.command("show")
 def show_run(
-    store: StoreOption,
     run: RunArgument,
+    store: PlaceOption = None,
+    server: ServerOption = None,
     journal: Annotated[
         bool, typer.Option("--journal", help="The raw events of its journal instead.")
     ] = False,
@@ -77,7 +81,7 @@ def show_run(
     from bascule.cli.run_page import describe_run
     from bascule.cli.summary import FILE_WIDTH
 
-    opened = open_store(store)
+    opened = open_place(store, server)
     try:
         if journal:
             found = opened.journal(run)
@@ -85,7 +89,7 @@ def show_run(
                 raise RunNotFound(run)
             _print_journal(found.entries, json_=json_)
             return
-        view = read_view(opened, run)
+        view = read_view(cast("Store", opened), run)  # a console answers what is asked there
     finally:
         opened.close()
     if json_:
@@ -93,7 +97,7 @@ def show_run(
         sys.stdout.flush()
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else FILE_WIDTH
-    print(describe_run(view, NextSteps(store=store), width=width), end="")
+    print(describe_run(view, NextSteps(store=store, server=server), width=width), end="")
 
 
 def _print_journal(entries: tuple[JournalEntry, ...], *, json_: bool) -> None:
@@ -110,16 +114,20 @@ def _print_journal(entries: tuple[JournalEntry, ...], *, json_: bool) -> None:
 
 
 @app.command("cancel")
-def cancel_run(store: StoreOption, run: RunArgument) -> None:
+def cancel_run(run: RunArgument, store: PlaceOption = None, server: ServerOption = None) -> None:
     """End a run, wherever it is; effects that were started end first."""
     from bascule.bridge.errors import RunNotFound
     from bascule.bridge.runs import cancel_run as cancel
+    from bascule.cli.remote import RemoteStore
 
-    opened = open_store(store)
+    opened = open_place(store, server)
     try:
         if opened.run(run) is None:
             raise RunNotFound(run)
-        asked = asyncio.run(cancel(opened, run))
+        if isinstance(opened, RemoteStore):
+            asked = opened.ask("POST", f"/v1/runs/{run}/cancel")["done"]
+        else:
+            asked = asyncio.run(cancel(opened, run))
     finally:
         opened.close()
     if not asked:
@@ -129,9 +137,10 @@ def cancel_run(store: StoreOption, run: RunArgument) -> None:
 
 @app.command("resolve")
 def resolve_call(
-    store: StoreOption,
     run: RunArgument,
     seq: Annotated[int, typer.Argument(help="Number of the call whose outcome is unknown.")],
+    store: PlaceOption = None,
+    server: ServerOption = None,
     happened: Annotated[
         str | None, typer.Option("--happened", metavar="JSON", help="It happened: its result.")
     ] = None,
@@ -144,6 +153,7 @@ def resolve_call(
     from bascule.bridge.runs import resolve_call as resolve
     from bascule.bridge.store import Answer
     from bascule.bridge.terminal import whoami
+    from bascule.cli.remote import RemoteStore
 
     if (happened is not None) + did_not_happen + tell_script != 1:
         print("bascule: say one of --happened JSON, --did-not-happen, --tell-script", file=sys.stderr)
@@ -158,11 +168,26 @@ def resolve_call(
         answer = Answer(kind="happened", value=happened.encode(), by=by)
     else:
         answer = Answer(kind="did_not_happen" if did_not_happen else "tell_script", by=by)
-    opened = open_store(store)
+    opened = open_place(store, server)
     try:
-        first = resolve(opened, run, seq, answer)
+        if isinstance(opened, RemoteStore):
+            first = _resolve_there(opened, run, seq, answer)
+        else:
+            first = resolve(opened, run, seq, answer)
     finally:
         opened.close()
     if not first:
         print(f"bascule: call {seq} of {run} was answered before", file=sys.stderr)
         raise typer.Exit(Exit.FAILED)
+
+
+def _resolve_there(remote: RemoteStore, run: str, seq: int, answer: Answer) -> bool:
+    """Answer about the start of a call that the console shows as unknown now."""
+    from bascule.bridge.errors import ResumeError
+
+    for each in remote.ask("GET", "/v1/unknown")["unknown"]:
+        if (each["run_id"], each["seq"]) == (run, seq):
+            value = None if answer.value is None else json.loads(answer.value)
+            body = {"answer": answer.kind, "attempt": each["attempt"], "value": value}
+            return bool(remote.ask("POST", f"/v1/runs/{run}/calls/{seq}/outcome", body)["done"])
+    raise ResumeError("nothing_unknown", f"nothing is unknown about call {seq} of {run}")

@@ -62,6 +62,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
 
     from bascule.bridge import Executor, Policy, ask_elsewhere
     from bascule.bridge.sqlite_store import SqliteStore
+    from bascule.cli.serve_mcp import mount_mcp
     from bascule.console import build_app
     from bascule.console.database import Database
     from bascule.console.tokens import Tokens
@@ -85,6 +86,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     if settings.isolation == "process":
         print(f"bascule: {WEAKER}", file=sys.stderr)
     app = build_app(executor, database, settings)
+    mount_mcp(app)
     _say_where(settings, Tokens(database))
     config = uvicorn.Config(
         app,

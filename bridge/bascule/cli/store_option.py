@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -12,9 +12,22 @@ from bascule.cli.exits import Exit
 
 if TYPE_CHECKING:
     from bascule.bridge.sqlite_store import SqliteStore
+    from bascule.cli.remote import RemoteStore
 
 StoreOption = Annotated[
     Path, typer.Option("--store", envvar="BASCULE_STORE", help="File of the store.", dir_okay=False)
+]
+PlaceOption = Annotated[
+    Optional[Path],  # noqa: UP045  # read by typer at run time
+    typer.Option("--store", envvar="BASCULE_STORE", help="File of the store.", dir_okay=False),
+]
+ServerOption = Annotated[
+    Optional[str],  # noqa: UP045  # as above
+    typer.Option(
+        "--server",
+        envvar="BASCULE_SERVER",
+        help="Address of a console in place of a store; its token in BASCULE_TOKEN.",
+    ),
 ]
 RunArgument = Annotated[str, typer.Argument(help="Id of the run.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -32,3 +45,19 @@ def open_store(path: Path) -> SqliteStore:
         print(f"bascule: there is no store {path}", file=sys.stderr)
         raise typer.Exit(Exit.CONFIGURATION)
     return SqliteStore(path)
+
+
+def open_place(store: Path | None, server: str | None) -> SqliteStore | RemoteStore:
+    """Open a store that is there, or a console elsewhere.
+
+    Raises:
+        typer.Exit: neither is given, or what is given cannot be used.
+    """
+    if server is not None:
+        from bascule.cli.remote import RemoteStore
+
+        return RemoteStore(server)
+    if store is None:
+        print("bascule: say --store FILE or --server URL", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
+    return open_store(store)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Annotated, Final, Optional
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Optional
 
 import typer
 
-from bascule.cli import confirm
+from bascule.cli import confirm, judge_tools
 from bascule.cli.exits import Exit
 from bascule.cli.streams import tools_on_stderr
+
+if TYPE_CHECKING:
+    from bascule.tools import AnyTool, Registry
 
 MAX_NOTES: Final = 20
 """Notes about the documents of services that are shown."""
@@ -18,6 +22,8 @@ MAX_NOTES: Final = 20
 app: Final = typer.Typer(help="List, show and confirm tools.", no_args_is_help=True)
 app.command("pending")(confirm.list_pending)
 app.command("confirm")(confirm.confirm_tools)
+app.command("search")(judge_tools.search_tools)
+app.command("lint")(judge_tools.lint_tools)
 
 _Specs = Annotated[
     list[str],
@@ -31,20 +37,39 @@ _Specs = Annotated[
 def list_tools(
     tools: _Specs,
     stubs: Annotated[bool, typer.Option("--stubs", help="As Python stubs, as a prompt has them.")] = False,
+    observed: Annotated[
+        Optional[Path],  # noqa: UP045  # read by typer at run time
+        typer.Option("--observed", help="Store whose results show the shapes of undeclared ones."),
+    ] = None,
+    namespaces: Annotated[
+        bool, typer.Option("--namespaces", help="Only namespaces and their counts.")
+    ] = False,
 ) -> None:
-    """List tools: name, effects, summary."""
+    """List tools: name, effects, summary; and how many each namespace has."""
     from bascule.bridge.display import show
     from bascule.cli.toolset import look_at
+    from bascule.tools import render_stubs
 
     with tools_on_stderr():
         found = look_at(tools)
     registry = found.registry
     if stubs:
-        print(registry.render_stubs(), end="")
+        print(render_stubs(registry if observed is None else _observe(registry, observed)), end="")
+        return
+    counts = Counter(tool.name.rpartition(".")[0] for tool in registry)
+    if namespaces:
+        width = max(map(len, counts), default=0)
+        for namespace, count in counts.items():
+            print(f"{namespace or '-':<{width}}  {count}")
         return
     width = max((len(tool.name) for tool in registry), default=0)
     for tool in registry:
         print(f"{tool.name:<{width}}  {tool.effects:<10}  {show(tool.summary, max_chars=200)}".rstrip())
+    if len(counts) > 1:
+        listed = ", ".join(
+            f"{namespace or 'without namespace'} {count}" for namespace, count in counts.items()
+        )
+        print(f"{len(registry)} tools: {listed}")
     for each in found.waiting:
         name = show(f"{each.server}: {each.tool}", max_chars=100)
         print(f"{name:<{width}}  {'waiting':<10}  {each.reason}: bascule tools confirm")
@@ -54,10 +79,24 @@ def list_tools(
         print(f"bascule: and {len(found.notes) - MAX_NOTES} more notes", file=sys.stderr)
 
 
+def _observe(registry: Registry, store: Path) -> list[AnyTool]:
+    from bascule.bridge.observing import observe_store
+    from bascule.cli.store_option import open_store
+
+    opened = open_store(store)
+    try:
+        return observe_store(registry, opened)
+    finally:
+        opened.close()
+
+
 @app.command("show")
 def show_tool(
     name: Annotated[str, typer.Argument(help="The tool's name, as a script would write it.")],
     tools: _Specs,
+    detail: Annotated[
+        Literal["names", "signatures", "full"], typer.Option("--detail", help="As a prompt has it.")
+    ] = "full",
 ) -> None:
     """Show one tool: signature, description, schema, digest."""
     import json
@@ -74,7 +113,9 @@ def show_tool(
         hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
         print(f"bascule: there is no tool {show(name)}{hint}", file=sys.stderr)
         raise typer.Exit(Exit.CONFIGURATION)
-    print(render_stubs([tool], detail="full"))
+    print(render_stubs([tool], detail=detail), end="" if detail != "full" else "\n")
+    if detail != "full":
+        return
     print(f"effects    {tool.effects}")
     print(f"labels     {', '.join(sorted(tool.labels)) or '-'}")
     print(f"timeout    {tool.timeout_s:g} s")

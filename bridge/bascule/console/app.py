@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator
 from importlib.metadata import version
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
 from bascule.bridge.executor import Executor
@@ -55,15 +55,12 @@ def build_app(
     executor: Executor,
     database: Database,
     settings: Settings,
-    *,
-    mounts: Callable[[Console], Sequence[BaseRoute]] = lambda console: (),
 ) -> Starlette:
     """Return the console of an executor's store.
 
     Args:
         executor: with a store that outlives the process and `ask_elsewhere` as approver.
         database: the console's own tables.
-        mounts: further routes, served behind the same guard; they must ask for a token themselves.
 
     Raises:
         LimitsError: proxies or webhooks of the settings cannot be used.
@@ -102,7 +99,6 @@ def build_app(
             *pages_inbox.ROUTES,
             *pages_runs.ROUTES,
             *pages_deployment.ROUTES,
-            *mounts(console),
         ],
         middleware=[
             Middleware(Guard, hosts=find_hosts(settings), secure=settings.base_url.startswith("https:"))

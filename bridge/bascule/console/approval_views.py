@@ -61,6 +61,8 @@ def reply_of(record: ApprovalRecord) -> ApprovalReply:
         created_at=record.created_at,
         updated_at=record.updated_at,
         expires_at=record.expires_at,
+        version=record.version,
+        card=record.body.decode(),
     )
 
 

@@ -181,6 +181,8 @@ def run_reply(row: RunRecord, view: RunView | None = None, store: Store | None =
         session=row.session,
         cancel_requested=row.cancel_requested,
         script_sha256=row.script_sha256,
+        image=row.image,
+        waits=list(row.waits),
     )
     if view is not None:
         reply.result = view.result

@@ -80,6 +80,8 @@ class RunReply(Reply):
     session: str | None
     cancel_requested: bool
     script_sha256: str
+    image: str
+    waits: Annotated[list[str], Field(description="What ends its waiting.")]
     result: dict[str, Any] | None = None
     waiting: Annotated[list[str], Field(description="Ids of approvals that are pending.")] = Field(
         default_factory=list[str]
@@ -166,6 +168,8 @@ class ApprovalReply(Reply):
     created_at: float
     updated_at: float
     expires_at: float | None
+    version: int
+    card: Annotated[str, Field(description="All of it as the store keeps it, as JSON.")]
 
 
 class ApprovalsQuery(Body):

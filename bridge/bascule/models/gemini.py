@@ -42,8 +42,9 @@ _STOPS: Final[Mapping[str, Stop]] = {
     "TOO_MANY_TOOL_CALLS": "malformed",
     "MISSING_THOUGHT_SIGNATURE": "malformed",
     "STOP": "end",
+    "FUNCTION_CALL": "end",
 }
-"""All other reasons are filters."""
+"""All other reasons are filters. FUNCTION_CALL is what emulators of this API write."""
 
 _MAX_CHUNKS: Final = 100_000
 _MAX_PARTS: Final = 10_000
@@ -126,7 +127,7 @@ class Gemini:
         return [{"role": "user", "parts": parts}] if parts else []
 
     async def _send(self, contents: Any, config: Any, on_text: Callable[[str], None]) -> JsonObject:
-        models = self._client.aio.models
+        models = cast("Any", self._client.aio.models)
         if not self._streams:
             response = await models.generate_content(model=self.model, contents=contents, config=config)
             return _plain(response)

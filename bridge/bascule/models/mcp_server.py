@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bascule.bridge.executor import new_run_id
 from bascule.bridge.result import JsonValue
 from bascule.models.definitions import SurfaceTool
+from bascule.models.names import NameMap, wire_name
 from bascule.models.prompt import build_prompt
 from bascule.models.rendering import SurfaceResult, refuse
 from bascule.models.surface import ToolSurface
@@ -166,6 +167,7 @@ async def _call(
     surface: ToolSurface, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
 ) -> SurfaceResult:
     arguments: dict[str, Any] = params.arguments or {}
+    name = NameMap(each.name for each in surface.tools).from_wire(params.name)
     own = new_run_id()
     watched = arguments.get("run_id") if params.name == "resume_run" else own
 
@@ -175,7 +177,7 @@ async def _call(
     async with relay_progress(surface.executor, watched if isinstance(watched, str) else None, report):
         # In a task of its own: the cancellation of a request comes again at every await, and would cut short
         # what a run does to end well.
-        calling = asyncio.create_task(surface.call(params.name, arguments, run_id=own))
+        calling = asyncio.create_task(surface.call(name, arguments, run_id=own))
         try:
             return await asyncio.shield(calling)
         except asyncio.CancelledError:
@@ -207,7 +209,7 @@ def _describe(surface: ToolSurface, tool: SurfaceTool) -> types.Tool:
     registered = None if tool.tool is None else surface.executor.registry.get(tool.tool)
     effects = "read" if registered is None else registered.effects
     return types.Tool(
-        name=tool.name,
+        name=wire_name(tool.name),
         description=_describe_scripts(surface, tool) if tool.name == "run_script" else tool.description,
         input_schema=tool.parameters,
         output_schema=output_schema(tool),

@@ -124,10 +124,7 @@ def read_arguments(arguments: object) -> tuple[JsonObject | None, str]:
     """Return arguments as an object, or None and what is wrong with them, in words for the model."""
     if isinstance(arguments, str):
         if len(arguments) > MAX_ARGUMENT_CHARS:
-            return (
-                None,
-                f"the arguments have {len(arguments)} characters, at most {MAX_ARGUMENT_CHARS} are read",
-            )
+            return None, _too_long(len(arguments))
         try:
             arguments = _decode(arguments) if arguments.strip() else {}
             if isinstance(arguments, str):  # encoded twice, a common slip
@@ -141,10 +138,17 @@ def read_arguments(arguments: object) -> tuple[JsonObject | None, str]:
     if not isinstance(arguments, dict):
         return None, "the arguments are not a JSON object"
     try:
-        check_plain(arguments, path="arguments")
+        check_plain(cast("object", arguments), path="arguments")
     except ValueError as error:
         return None, str(error)[:300]
+    size = len(json.dumps(arguments, ensure_ascii=False))
+    if size > MAX_ARGUMENT_CHARS:
+        return None, _too_long(size)
     return cast("JsonObject", arguments), ""
+
+
+def _too_long(chars: int) -> str:
+    return f"the arguments have {chars} characters, at most {MAX_ARGUMENT_CHARS} are read"
 
 
 def sent_arguments(call: ModelCall, written: object) -> JsonObject:
@@ -182,7 +186,7 @@ def ids_in(messages: Collection[Mapping[str, JsonValue]], *keys: str) -> set[str
             for key, value in cast("dict[str, object]", node).items():
                 if key in keys and isinstance(value, str):
                     found.add(value)
-                elif isinstance(value, dict | list):
+                else:
                     waiting.append(value)
         elif isinstance(node, list):
             waiting.extend(cast("list[object]", node))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -21,7 +21,7 @@ _RETRYABLE: Final = (408, 409, 429)
 
 
 @contextmanager
-def translated(api: str) -> Iterator[None]:
+def translated(api: str) -> Generator[None]:
     """Turn what an SDK raises into a `ModelError`; the original is its cause.
 
     Raises:

@@ -17,7 +17,7 @@ from bascule.models.token_summary import Row, Spread, TokenSet, TokenSummary
 _WIDTH: Final = 760
 _ROW: Final = 46
 _LEFT: Final = 170
-_RIGHT: Final = 40
+_RIGHT: Final = 76
 _HEAD: Final = 74
 _TICKS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 

@@ -14,9 +14,11 @@ from bascule.sandbox.image import (
     build_image,
     ensure_image,
     inspect_contents,
+    read_sbom,
     remove_images,
 )
 from bascule.sandbox.limits import PoolLimits, SandboxLimits
+from bascule.sandbox.oci_bundle import bundle_sbom
 from bascule.sandbox.oci_runtime import DIFFERENCES as RUNTIME_DIFFERENCES
 from bascule.sandbox.oci_runtime import installed_runtimes
 from bascule.sandbox.pool import Reuse, WarmPool
@@ -44,6 +46,7 @@ __all__ = [
     "build_bundle",
     "build_context",
     "build_image",
+    "bundle_sbom",
     "describe_differences",
     "ensure_image",
     "find_engine",
@@ -51,6 +54,7 @@ __all__ = [
     "inspect_contents",
     "installed_runtimes",
     "open_backend",
+    "read_sbom",
     "remove_images",
     "usable_runtimes",
 ]

@@ -54,6 +54,7 @@ def open_backend(
     engine = Engine(docker_host=docker_host)
     try:
         check_runtime(engine, runtime)
+        is_podman_here(engine)
     except SandboxError:
         engine.close()
         raise
@@ -64,7 +65,25 @@ def open_backend(
         seccomp=seccomp_profile(),
         channel_seccomp=seccomp_profile(channel=True) if may_use_channel(engine, runtime) else None,
         runtime=runtime,
+        podman=is_podman_here(engine),
     )
+
+
+def is_podman_here(engine: Engine) -> bool:
+    """Whether the engine is podman, which takes system-call filters as paths only.
+
+    Raises:
+        SandboxError: ``isolation_unsupported``: it does, and is on another machine.
+    """
+    if not engine.info().is_podman:
+        return False
+    if not engine.local:
+        raise SandboxError(
+            "isolation_unsupported",
+            f"podman at {engine.host} takes system-call filters from its own machine's files only; "
+            "run bascule on that machine, or use Docker Engine there",
+        )
+    return True
 
 
 def build_bundle(base: str = "auto", *, docker_host: str | None = None, fresh: bool = False) -> Bundle:

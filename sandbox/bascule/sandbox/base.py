@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -20,12 +21,16 @@ from pathlib import Path
 from bascule.sandbox import rootfs
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
+from bascule.sandbox.sbom import PACKAGES_FILE
 
 DEBIAN_SUITE = "bookworm"
 
 DEBIAN_PACKAGES = ("libpython3-stdlib", "python3-minimal", "tzdata")
 
-PUBLIC_BASE = "docker.io/library/python:3.13-slim-bookworm"
+PUBLIC_BASE = (
+    "docker.io/library/python:3.13-slim-bookworm"
+    "@sha256:01f42367a0a94ad4bc17111776fd66e3500c1d87c15bbd6055b7371d39c124fb"
+)
 """Used where no Debian packages can be had. `image build --base REF@sha256:...` pins another one."""
 
 IMAGE_LABEL = "bascule.image"
@@ -114,8 +119,10 @@ def make_base(engine: Engine, source: str) -> BaseImage:
     return BaseImage(tag=tag, identity=identity, python=made.python, machine=made.machine)
 
 
-def compile_files(engine: Engine, base: BaseImage, files: dict[str, bytes], folder: str) -> dict[str, bytes]:
-    """Compile Python files with the base's own interpreter and return the ``.pyc`` files.
+def compile_files(
+    engine: Engine, base: BaseImage, files: dict[str, bytes], folder: str
+) -> tuple[dict[str, bytes], bytes]:
+    """Compile Python files with the base's own interpreter; return the ``.pyc`` files, and ``PACKAGES_FILE``.
 
     Args:
         files: path below ``folder`` to content.
@@ -124,6 +131,7 @@ def compile_files(engine: Engine, base: BaseImage, files: dict[str, bytes], fold
     archive = rootfs.pack(rootfs.file_entry(f"{folder.strip('/')}/{path}", files[path]) for path in files)
     exported = run_and_export(engine, base.tag, compile_command(folder), archive)
     compiled: dict[str, bytes] = {}
+    packages = b"[]"
     with tarfile.open(fileobj=exported, mode="r:") as found:
         for member in found:
             path = "/" + member.name.lstrip("./")
@@ -131,7 +139,11 @@ def compile_files(engine: Engine, base: BaseImage, files: dict[str, bytes], fold
                 content = found.extractfile(member)
                 assert content is not None
                 compiled[path.removeprefix(f"{folder}/")] = content.read()
-    return compiled
+            elif path == f"/{PACKAGES_FILE}":
+                content = found.extractfile(member)
+                assert content is not None
+                packages = content.read()
+    return compiled, packages
 
 
 def run_and_export(
@@ -145,7 +157,13 @@ def run_and_export(
         "Cmd": command,
         "Env": ["PYTHONHASHSEED=0", "PATH=/usr/local/bin:/usr/bin:/bin"],
         "NetworkDisabled": True,
-        "HostConfig": {"NetworkMode": "none", "CapDrop": ["ALL"], "CapAdd": ["DAC_OVERRIDE"]},
+        "HostConfig": {
+            "NetworkMode": "none",
+            "CapDrop": ["ALL"],
+            "CapAdd": ["DAC_OVERRIDE"],
+            # podman's own are more than a confined root may set
+            "Ulimits": [{"Name": name, "Soft": 4096, "Hard": 4096} for name in ("nofile", "nproc")],
+        },
         "Labels": {IMAGE_LABEL: "stage"},
     }
     container = str(engine.call_now(api.create_container_from_config, settings)["Id"])
@@ -177,9 +195,17 @@ def library_folder(python: str, tar: bytes) -> str:
 def _import(engine: Engine, tar: bytes, tag: str, labels: dict[str, str]) -> None:
     repository, _, version = tag.partition(":")
     changes = [f"LABEL {name}={value}" for name, value in labels.items()]
-    engine.call_now(
+    told = engine.call_now(
         engine.api.import_image_from_data, tar, repository=repository, tag=version, changes=changes
     )
+    try:
+        engine.call_now(engine.api.inspect_image, tag)
+    except SandboxError as error:
+        if error.code != "image_missing":
+            raise
+        # podman before 5 takes the image and not its name; its answer ends with the image's id.
+        image = str(json.loads(told.strip().splitlines()[-1])["status"])
+        engine.call_now(engine.api.tag, image, repository, version)
 
 
 def _has_debian_tools() -> bool:

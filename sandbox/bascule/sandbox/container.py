@@ -21,12 +21,12 @@ from bascule.sandbox.contained import Wiring
 from bascule.sandbox.container_sandbox import ContainerSandbox, remove
 from bascule.sandbox.engine import Engine, raw_socket
 from bascule.sandbox.errors import SandboxError
-from bascule.sandbox.hardening import OWNER_LABEL, container_settings
+from bascule.sandbox.hardening import OWNER_LABEL, container_settings, for_podman
 from bascule.sandbox.limits import SandboxLimits
 from bascule.sandbox.meeting import MeetingPlace, meet, sweep_meeting_places
 from bascule.sandbox.owner import is_gone, own_name
 from bascule.sandbox.reuse import ChildSandbox, first_child
-from bascule.sandbox.seccomp import seccomp_profile
+from bascule.sandbox.seccomp import profile_file, seccomp_profile
 
 _NOT_OUR_FILES = "bind source path does not exist"
 """What an engine says that shares this kernel but not these files (we run in a container ourselves)."""
@@ -58,6 +58,7 @@ class ContainerBackend:
         channel_seccomp: the profile of guests that meet this host at a unix socket; None where they cannot,
             and frames then come over the attached streams.
         runtime: a runtime the engine knows, None for its default.
+        podman: the engine is podman on this machine: it takes filters from files, and settings of its own.
     """
 
     name = "container"
@@ -71,6 +72,7 @@ class ContainerBackend:
         seccomp: str,
         channel_seccomp: str | None = None,
         runtime: str | None = None,
+        podman: bool = False,
     ) -> None:
         self.image_hash = image_hash
         self._engine = engine
@@ -78,6 +80,7 @@ class ContainerBackend:
         self._seccomp = seccomp
         self._channel_seccomp = channel_seccomp
         self._runtime = runtime
+        self._podman = podman
         self._owner = own_name()
 
     async def start(
@@ -188,17 +191,18 @@ class ContainerBackend:
         if order.reuse:
             seccomp = seccomp_profile(channel=True, reuse=True)
         assert seccomp is not None
-        return container_settings(
+        settings = container_settings(
             order.limits,
             image=self._image,
             run_id=order.run_id,
             owner=self._owner,
-            seccomp=seccomp,
+            seccomp=profile_file(seccomp) if self._podman else seccomp,
             runtime=self._runtime,
             command=order.command,
             channel=None if place is None else str(place.folder),
             reuse=order.reuse,
         )
+        return for_podman(settings, guest=order.command is None) if self._podman else settings
 
     def _attach(self, container: str) -> socket.socket:
         params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}

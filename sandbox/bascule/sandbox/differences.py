@@ -31,8 +31,10 @@ def describe_differences(engine: EngineInfo) -> list[str]:
         said.append(
             "remote: frames cross the network inside attached streams, and the kernel's counters are not read"
         )
-    if "podman" in engine.name.lower():
-        said.append("podman speaks Docker's API")
+    if engine.is_podman:
+        said.append(
+            "podman speaks Docker's API; /tmp is not writable at all, because it cannot limit the files in it"
+        )
     return said
 
 

@@ -55,6 +55,11 @@ class EngineInfo:
     userns_remap: bool
     local: bool
 
+    @property
+    def is_podman(self) -> bool:
+        """Whether it is podman behind Docker's API."""
+        return "podman" in self.name.lower()
+
 
 class Engine:
     """One engine, reached at one address.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any, cast
 
 from bascule.sandbox.limits import SandboxLimits
 
@@ -29,6 +30,9 @@ REUSE_ARGUMENT = "reuse"
 
 COMMAND = ("python3", "-S", "-s", "-P", CONTEXT_DIR)
 """No site, no user site, no script folder on the path. Not -I: the environment below is ours and wanted."""
+
+INIT = ("python3", "-S", "-s", "-P", f"{CONTEXT_DIR}/bascule/guest/init.py")
+"""In front of a program that is not the guest, where no engine brings an init; the guest brings its own."""
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -58,6 +62,7 @@ MASKED_PATHS = (
 
 READONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 
+_PODMAN_REFUSES = re.compile(r",(nr_inodes|uid|gid)=\d+")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -156,6 +161,27 @@ def host_settings(
     if reuse:
         settings.update(Init=False, Tmpfs={})
     return settings
+
+
+def for_podman(settings: dict[str, object], *, guest: bool) -> dict[str, object]:
+    """Return the settings as podman takes them: it knows neither an owner nor a number of files for a tmpfs.
+
+    So /tmp is root's there, and the guest may not write it at all. Its init does not start behind our filter;
+    ours does.
+
+    Args:
+        guest: the program is the guest itself, which brings its own init.
+    """
+    host = cast("dict[str, Any]", settings["HostConfig"])
+    tmpfs = {place: _PODMAN_REFUSES.sub("", options) for place, options in host["Tmpfs"].items()}
+    # Else it would mount folders there that can be written.
+    tmpfs |= dict.fromkeys(("/run", "/var/tmp"), "ro,noexec,nosuid,nodev,size=4k,mode=0555")
+    command = cast("list[str]", settings["Cmd"])
+    return {
+        **settings,
+        "Cmd": command if guest else [*INIT, *command],
+        "HostConfig": {**host, "Tmpfs": tmpfs, "Init": False},
+    }
 
 
 def _guest_command(*, channel: bool, reuse: bool) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import tarfile
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from bascule.sandbox.base import (
@@ -26,6 +27,7 @@ from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.hardening import CONTEXT_DIR
 from bascule.sandbox.rootfs import file_entry, pack
+from bascule.sandbox.sbom import SBOM_FILE, digest_of, make_sbom
 from bascule.sandbox.wheels import Target
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "build_image",
     "ensure_image",
     "inspect_contents",
+    "read_sbom",
     "remove_images",
 ]
 
@@ -42,6 +45,8 @@ REPOSITORY = "bascule-guest"
 
 BUILD_TIMEOUT_S = 900.0
 """Deadline of one engine call of a build."""
+
+_SBOM_LABEL = "bascule.sbom"
 
 _SHELLS = ("sh", "bash", "dash", "busybox", "ash", "zsh", "ksh", "fish")
 
@@ -74,6 +79,7 @@ class ImageContents:
         foreign: paths not owned by root.
         package_managers: dpkg, apt, pip and their like.
         executables: everything with an execute bit; what remains is said in the threat model.
+        digest: SHA-256 over path, mode and content of everything below /usr and the guest's folder.
         bytes: size of all files.
         files: their number.
     """
@@ -84,6 +90,7 @@ class ImageContents:
     foreign: list[str] = field(default_factory=list[str])
     package_managers: list[str] = field(default_factory=list[str])
     executables: list[str] = field(default_factory=list[str])
+    digest: str = ""
     bytes: int = 0
     files: int = 0
 
@@ -147,11 +154,16 @@ def inspect_contents(tag: str, *, docker_host: str | None = None) -> ImageConten
         engine.close()
     contents = ImageContents()
     size = files = 0
+    digests: list[str] = []
     with tarfile.open(fileobj=exported, mode="r:") as archive:
         for member in archive:
             _judge(member, contents)
             size += member.size
             files += member.isreg()
+            if member.name.lstrip("./").startswith(("usr/", f"{CONTEXT_DIR.strip('/')}/")):
+                data = archive.extractfile(member) if member.isreg() else None
+                content = member.linkname.encode() if data is None else data.read()
+                digests.append(f"{member.name}\0{member.mode}\0{sha256(content).hexdigest()}")
     return ImageContents(
         setuid=contents.setuid,
         shells=contents.shells,
@@ -159,9 +171,36 @@ def inspect_contents(tag: str, *, docker_host: str | None = None) -> ImageConten
         foreign=contents.foreign,
         package_managers=contents.package_managers,
         executables=contents.executables,
+        digest=sha256("\n".join(sorted(digests)).encode()).hexdigest(),
         bytes=size,
         files=files,
     )
+
+
+def read_sbom(tag: str, *, docker_host: str | None = None) -> bytes:
+    """Return the bill of materials of an image of ours, compared with its label.
+
+    Raises:
+        SandboxError: ``image_mismatch``: it has none, or another than the one it was built with; build anew.
+    """
+    engine = Engine(docker_host=docker_host, timeout_s=BUILD_TIMEOUT_S)
+    try:
+        found = engine.call_now(engine.api.inspect_image, tag)
+        labels: dict[str, str] = found["Config"].get("Labels") or {}
+        exported = run_and_export(engine, tag, ["python3", "-S", "-c", "pass"])
+    finally:
+        engine.close()
+    path = f"{CONTEXT_DIR.strip('/')}/{SBOM_FILE}"
+    with tarfile.open(fileobj=exported, mode="r:") as archive:
+        member = next((each for each in archive if each.name.lstrip("./") == path), None)
+        content = None if member is None else archive.extractfile(member)
+        sbom = b"" if content is None else content.read()
+    if digest_of(sbom) != labels.get(_SBOM_LABEL):
+        raise SandboxError(
+            "image_mismatch",
+            f"{tag} does not hold the bill it was built with; run `bascule image build --fresh`",
+        )
+    return sbom
 
 
 def remove_images(*, docker_host: str | None = None, keep: str | None = None) -> list[str]:
@@ -222,7 +261,11 @@ def _find(engine: Engine, source: str) -> GuestImage | None:
 
 def _build(engine: Engine, base: BaseImage) -> GuestImage:
     files, image_hash = context_files(target=_target(base), base=base.identity)
-    files.update(compile_files(engine, base, files, CONTEXT_DIR))
+    compiled, packages = compile_files(engine, base, files, CONTEXT_DIR)
+    files.update(compiled)
+    sbom = files[SBOM_FILE] = make_sbom(
+        packages, requirements=image_file("requirements.txt"), target=_target(base), image_hash=image_hash
+    )
     archive = pack(
         [
             file_entry("Dockerfile", image_file("Dockerfile")),
@@ -230,22 +273,23 @@ def _build(engine: Engine, base: BaseImage) -> GuestImage:
         ]
     )
     tag = f"{REPOSITORY}:{image_hash[:12]}"
-    log = engine.call_now(_run_build, engine, archive, tag, base)
+    log = engine.call_now(_run_build, engine, archive, tag, base, digest_of(sbom))
     for line in log:
         if "error" in line:
             raise SandboxError("image_build_failed", f"the engine's build failed: {line['error']}")
     return GuestImage(tag=tag, hash=image_hash, base=base, built=True)
 
 
-def _run_build(engine: Engine, archive: bytes, tag: str, base: BaseImage) -> list[dict[str, Any]]:
-
+def _run_build(
+    engine: Engine, archive: bytes, tag: str, base: BaseImage, sbom_digest: str
+) -> list[dict[str, Any]]:
     return list(
         engine.api.build(
             fileobj=io.BytesIO(archive),
             custom_context=True,
             tag=tag,
             buildargs={"BASE": base.tag},
-            labels={IMAGE_LABEL: "guest", "bascule.base": base.tag},
+            labels={IMAGE_LABEL: "guest", "bascule.base": base.tag, _SBOM_LABEL: sbom_digest},
             rm=True,
             forcerm=True,
             decode=True,

@@ -29,11 +29,12 @@ from bascule.sandbox.base import (
     public_tar,
 )
 from bascule.sandbox.cache import cache_dir, locked
-from bascule.sandbox.context import context_files
+from bascule.sandbox.context import context_files, image_file
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.hardening import CONTEXT_DIR
 from bascule.sandbox.oci_config import MOUNT_POINTS
+from bascule.sandbox.sbom import PACKAGES_FILE, SBOM_FILE, make_sbom
 from bascule.sandbox.wheels import Target
 
 _BUILD_TIMEOUT_S = 900.0
@@ -60,6 +61,11 @@ class _Base:
     tar: Path
     identity: str
     target: Target
+
+
+def bundle_sbom(bundle: Bundle) -> bytes:
+    """Return the bill of materials of an unpacked image."""
+    return (bundle.rootfs / CONTEXT_DIR.strip("/") / SBOM_FILE).read_bytes()
 
 
 def ensure_bundle(
@@ -166,6 +172,11 @@ def _make(base: _Base, runtime: str) -> Bundle:
         root = Path(temporary, "rootfs")
         _unpack(base.tar.read_bytes(), root)
         _unpack(context, root)
+        packages = (root / PACKAGES_FILE).read_bytes()
+        sbom = make_sbom(
+            packages, requirements=image_file("requirements.txt"), target=base.target, image_hash=image_hash
+        )
+        _unpack(rootfs.pack([rootfs.file_entry(f"{CONTEXT_DIR.strip('/')}/{SBOM_FILE}", sbom)]), root)
         _run_inside(root, compile_command(CONTEXT_DIR), runtime)
         for name, mode in MOUNT_POINTS.items():
             (root / name).mkdir(exist_ok=True)

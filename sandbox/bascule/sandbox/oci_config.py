@@ -11,12 +11,9 @@ import platform
 from pathlib import Path
 from typing import Any, cast
 
-from bascule.sandbox.hardening import CONTEXT_DIR
+from bascule.sandbox.hardening import INIT
 
 _PERIOD_US = 100_000
-
-_INIT = ("python3", "-S", "-s", "-P", f"{CONTEXT_DIR}/bascule/guest/init.py")
-"""In front of a program that is not the guest; the guest brings its own init (``bascule.guest.init``)."""
 
 _MOUNTS: tuple[dict[str, object], ...] = (
     {"destination": "/proc", "type": "proc", "source": "proc"},
@@ -95,7 +92,7 @@ def oci_config(settings: dict[str, object], *, rootfs: Path, cgroup: str, guest:
         "process": {
             "terminal": False,
             "user": {"uid": uid, "gid": gid},
-            "args": command if guest else [*_INIT, *command],
+            "args": command if guest else [*INIT, *command],
             "env": left.pop("Env"),
             "cwd": left.pop("WorkingDir"),
             "capabilities": {

@@ -155,7 +155,8 @@ def temporary_folder(expected: dict[str, int]) -> Verdict:
             told = {name: value for name, _, value in (each.partition("=") for each in options.split(","))}
             size = int(told.get("size", "0k").removesuffix("k")) * 1024
             files = int(told.get("nr_inodes", "0"))
-            small = 0 < size <= expected["tmpfs_bytes"] and 0 < files <= expected["tmpfs_files"]
+            few = 0 < files <= expected["tmpfs_files"] or not os.access("/tmp", os.W_OK)
+            small = 0 < size <= expected["tmpfs_bytes"] and few
             return small and not missing, f"{size} bytes, {files} files, lacks {sorted(missing)}"
     return False, "/tmp is not a tmpfs of its own"
 
@@ -221,6 +222,8 @@ def environment(expected: dict[str, int]) -> Verdict:
         "HOME",
         "HOSTNAME",
         "LC_CTYPE",
+        "TERM",  # podman sets these two to constants
+        "container",
     }
     extra = sorted(set(os.environ) - allowed)
     return not extra, f"extra variables {extra}" if extra else "only ours"

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import IO
 
+from bascule.sandbox.sbom import CHANGELOG, DOC_LINK, PACKAGES_FILE, STATUS_FILE, packages_file
+
 _KEEP = re.compile(
     r"""
     (usr/(local/)?)?bin/python3(\.\d+)?            # the interpreter, nothing else that can be executed ...
@@ -23,6 +25,7 @@ _KEEP = re.compile(
     | usr/(local/)?lib/python3\.\d+/.+             # the standard library, less _DROP
     | usr/share/zoneinfo/[A-Za-z+_-].*             # zoneinfo
     | etc/ld\.so\.(cache|conf.*)
+    | usr/share/bascule/packages\.json             # what it was made from
     | (bin|lib|lib64)                              # symbolic links of a merged /usr
     """,
     re.VERBOSE,
@@ -77,9 +80,15 @@ def filter_rootfs(source: IO[bytes], *, compiled: bool = False) -> Rootfs:
         ValueError: the archive holds no Python or no C library.
     """
     kept: dict[str, tuple[tarfile.TarInfo, bytes]] = {}
+    told: dict[str, bytes] = {}
     with tarfile.open(fileobj=source, mode="r:") as archive:
         for member in archive:
             path = posixpath.normpath(member.name.lstrip("/"))
+            if member.issym() and DOC_LINK.fullmatch(path):
+                told[path] = posixpath.basename(member.linkname).encode()
+            if member.isreg() and (path == STATUS_FILE or CHANGELOG.fullmatch(path)):
+                content = archive.extractfile(member)
+                told[path] = content.read() if content is not None else b""
             if _is_kept(path, compiled=compiled) and not member.isdir():
                 entry = _normalised(member, path)
                 if entry is not None:
@@ -91,6 +100,8 @@ def filter_rootfs(source: IO[bytes], *, compiled: bool = False) -> Rootfs:
     machine = _first(_MACHINE, kept)
     if python is None or machine is None:
         raise ValueError("the base holds no Python 3 with the GNU C library")
+    if not compiled and PACKAGES_FILE not in kept:  # a base of ours says already what it was made from
+        kept[PACKAGES_FILE] = file_entry(PACKAGES_FILE, packages_file(told))
     return Rootfs(tar=pack(kept.values()), python=python, machine=machine)
 
 

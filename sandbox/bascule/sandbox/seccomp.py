@@ -6,10 +6,14 @@ The profiles in ``images/guest`` are the only place where a call is allowed. Wha
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
+import tempfile
+from pathlib import Path
 from typing import Any, Final, cast
 
+from bascule.sandbox.cache import cache_dir
 from bascule.sandbox.context import image_file
 from bascule.sandbox.system_calls import NUMBERS
 
@@ -47,6 +51,16 @@ def seccomp_profile(*, channel: bool = False, reuse: bool = False) -> str:
     for rule in profile["syscalls"]:
         rule.pop("comment", None)
     return json.dumps(profile, separators=(",", ":"))
+
+
+def profile_file(profile: str) -> str:
+    """Return the path of a file with a profile, in the user's cache; written unless it is there."""
+    place = cache_dir("seccomp") / f"{hashlib.sha256(profile.encode()).hexdigest()[:16]}.json"
+    if not place.is_file() or place.read_text("utf-8") != profile:
+        with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False, encoding="utf-8") as file:
+            file.write(profile)
+        Path(file.name).replace(place)
+    return str(place)
 
 
 def process_filter(machine: str) -> bytes | None:

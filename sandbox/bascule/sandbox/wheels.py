@@ -46,6 +46,28 @@ def native_target() -> Target:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """One pinned wheel: distribution, version, and the hash that was checked."""
+
+    name: str
+    version: str
+    sha256: str
+
+
+def pinned_wheels(requirements: bytes, target: Target) -> list[Wheel]:
+    """Return what is pinned for one Python.
+
+    Raises:
+        SandboxError: as ``dependency_files``.
+    """
+    found: list[Wheel] = []
+    for path in _wheels(requirements, target):
+        name, version = path.name.split("-")[:2]
+        found.append(Wheel(name=name, version=version, sha256=hashlib.sha256(path.read_bytes()).hexdigest()))
+    return found
+
+
 def dependency_files(requirements: bytes, target: Target) -> dict[str, bytes]:
     """Return path and content of every module in the pinned wheels.
 

@@ -33,6 +33,19 @@ def test_a_flag_beats_the_environment_beats_the_default() -> None:
     assert (limits.calls, limits.wall_s, limits.cpu_s) == (9, 1.5, 30.0)
 
 
+def test_what_earlier_workers_used_of_a_run_stays_used() -> None:
+    hands = Hands()
+    clock = RunClock(Limits(run_s=60.0), used_s=50.0, read=hands)
+    with clock.people():
+        hands.now = 1000.0
+        assert clock.used_s == 50.0
+    assert clock.remaining_s() == 10.0
+    hands.now += 4.0
+    assert clock.used_s == 54.0
+    hands.now += 6.0
+    assert clock.expired() == "run_limit"
+
+
 @pytest.mark.parametrize("text", ["many", "1.5", "", "inf"])
 def test_an_environment_that_is_no_number_is_refused_by_name(text: str) -> None:
     with pytest.raises(LimitsError, match="BASCULE_CALLS"):

@@ -37,12 +37,14 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 DECLARED = frozenset(
     {
         "RestrictedPython",
+        "agents",
         "anthropic",
         "anyio",
         "docker",
         "google",
         "httpx2",
         "jinja2",
+        "langchain_core",
         "limits",
         "markupsafe",
         "mcp",
@@ -51,6 +53,7 @@ DECLARED = frozenset(
         "openai",
         "psycopg",
         "pydantic",
+        "pydantic_ai",
         "pydantic_core",
         "rfc8785",
         "rich",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from bascule.sandbox.hardening import container_settings
+from bascule.sandbox.hardening import INIT, container_settings, for_podman
 from bascule.sandbox.limits import MIB, SandboxLimits
 from bascule.sandbox.refused import SYSTEM_CALLS
-from bascule.sandbox.seccomp import seccomp_profile
+from bascule.sandbox.seccomp import profile_file, seccomp_profile
 
 
 def settings(run_id: str = "run-1", **limits: Any) -> dict[str, Any]:
@@ -130,3 +131,42 @@ def test_a_channel_mounts_one_folder_read_only_and_tells_the_guest_where_it_is()
         {"Type": "bind", "Source": "/tmp/place", "Target": "/channel", "ReadOnly": True}
     ]
     assert cast("list[str]", asked["Cmd"])[-1] == "unix:/channel/host"
+
+
+def test_podman_gets_nothing_that_it_refuses_and_no_folder_that_can_be_written() -> None:
+    asked = for_podman(settings(), guest=True)
+    host = cast("dict[str, Any]", asked["HostConfig"])
+    assert not any(word in options for options in host["Tmpfs"].values() for word in ("uid=", "nr_inodes"))
+    assert host["Tmpfs"]["/run"].startswith("ro,")
+    assert host["Tmpfs"]["/var/tmp"].startswith("ro,")
+    assert host["Init"] is False
+    assert asked["Cmd"] == settings()["Cmd"]
+    assert for_podman({**settings(), "Cmd": ["x"]}, guest=False)["Cmd"] == [*INIT, "x"]
+
+
+def test_a_reused_container_can_write_nothing_and_brings_its_own_init() -> None:
+    asked = container_settings(
+        SandboxLimits(),
+        image="image",
+        run_id="run-1",
+        owner="owner",
+        seccomp="{}",
+        runtime=None,
+        command=None,
+        channel="/somewhere",
+        reuse=True,
+    )
+    host = cast("dict[str, Any]", asked["HostConfig"])
+    assert (host["Tmpfs"], host["Init"]) == ({}, False)
+    assert cast("list[str]", asked["Cmd"])[-1] == "reuse"
+
+
+def test_a_profile_for_engines_that_read_files_is_kept_in_the_users_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    place = Path(profile_file(seccomp_profile()))
+    place.chmod(0o600)
+    place.write_text("{}", "utf-8")
+    assert profile_file(seccomp_profile()) == str(place)
+    assert place.read_text("utf-8") == seccomp_profile()

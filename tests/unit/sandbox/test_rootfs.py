@@ -8,6 +8,7 @@ import tarfile
 import pytest
 
 from bascule.sandbox.rootfs import filter_rootfs
+from bascule.sandbox.sbom import PACKAGES_FILE
 
 KEPT = {
     "usr/bin/python3.11": b"elf",
@@ -56,7 +57,7 @@ def members(tar: bytes) -> list[tarfile.TarInfo]:
 
 def test_only_what_is_listed_stays() -> None:
     made = filter_rootfs(archive({**DROPPED, **KEPT}))
-    assert {member.name for member in members(made.tar) if member.isfile()} == set(KEPT)
+    assert {member.name for member in members(made.tar) if member.isfile()} == {*KEPT, PACKAGES_FILE}
     assert (made.python, made.machine) == ("3.11", "x86_64")
 
 

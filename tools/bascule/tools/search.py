@@ -231,7 +231,7 @@ def _match(tool: AnyTool, score: float) -> Match:
         name=tool.name,
         summary=clean_line(tool.summary),
         signature=render_signature(tool),
-        score=round(score, 4),
+        score=float(f"{score:.4g}"),
     )
 
 

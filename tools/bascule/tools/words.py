@@ -20,6 +20,7 @@ _PIECES = re.compile(
     r"|[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
     rf"|[^\W\d_A-Za-z{_CJK}]+"  # letters of other scripts
 )
+_EMAIL = re.compile(r"\be-mail", re.IGNORECASE)
 _IS_CJK = re.compile(rf"[{_CJK}]")
 
 _SAYS_NOTHING: Final = """
@@ -37,7 +38,8 @@ def split_words(text: str) -> list[str]:
     ``crm.findContact`` gives crm, find, contact; accents are dropped; runs of Chinese, Japanese or Korean
     give each pair of neighbours (a lone character itself).
     """
-    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text[:MAX_TEXT_CHARS]))
+    spelled = _EMAIL.sub("email", unicodedata.normalize("NFKC", text[:MAX_TEXT_CHARS]))
+    folded = unicodedata.normalize("NFKD", spelled)
     plain = unicodedata.normalize("NFC", "".join(each for each in folded if not unicodedata.combining(each)))
     words: list[str] = []
     for piece in _PIECES.findall(plain):

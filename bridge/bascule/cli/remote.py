@@ -1,0 +1,220 @@
+"""A console elsewhere as commands see it: the same questions as to a store's file, asked over its API.
+
+The token comes from the environment (``BASCULE_TOKEN``): on a command line everybody could read it. Only
+https and this machine are spoken to, because a token goes along with each request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+import requests
+import typer
+
+from bascule.bridge.approvals_table import ApprovalRecord
+from bascule.bridge.journal import EventKind, JournalEntry
+from bascule.bridge.store import RunRecord
+from bascule.cli.exits import Exit
+from bascule.wire import BasculeError
+
+TIMEOUT_S: Final = 30.0
+PAGE: Final = 500
+
+
+class RemoteError(BasculeError):
+    """Raised when a console refuses a request or cannot be reached; the code is the console's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteJournal:
+    """A journal that was downloaded."""
+
+    run_id: str
+    entries: tuple[JournalEntry, ...]
+
+
+class RemoteStore:
+    """What commands ask of a store, asked of a console.
+
+    Args:
+        url: of the console.
+        token: to come with.
+
+    Raises:
+        typer.Exit: there is no token, or the address is neither https nor this machine.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.url = url.rstrip("/")
+        secret = os.environ.get("BASCULE_TOKEN", "") if token is None else token
+        parts = urlsplit(self.url)
+        local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+        if not local and parts.scheme != "https":
+            print("bascule: --server takes an https address, or http on this machine", file=sys.stderr)
+            raise typer.Exit(Exit.USAGE)
+        if not secret:
+            print("bascule: put a token of the console into BASCULE_TOKEN", file=sys.stderr)
+            raise typer.Exit(Exit.USAGE)
+        self._session = requests.Session()
+        self._session.trust_env = False  # no netrc, no proxy that would be given the token
+        self._session.headers["authorization"] = f"Bearer {secret}"
+        self.approvals = self
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
+        """Send one request and return what the console says.
+
+        Raises:
+            RemoteError: it refuses, or cannot be reached.
+        """
+        given = {name: value for name, value in query.items() if value is not None}
+        try:
+            answer = self._session.request(
+                method, f"{self.url}{path}", json=body, params=given, timeout=TIMEOUT_S, allow_redirects=False
+            )
+            said: Any = answer.json()
+        except requests.RequestException as error:
+            raise RemoteError(
+                "unreachable", f"{self.url} cannot be reached: {type(error).__name__}"
+            ) from error
+        except ValueError as error:
+            raise RemoteError("no_console", f"{self.url} does not answer as a console does") from error
+        if answer.status_code >= 300:
+            raise RemoteError(str(said.get("code", "refused")), str(said.get("detail", answer.status_code)))
+        return said
+
+    # ------------------------------------------------------------ approvals
+
+    def get(self, approval_id: str) -> ApprovalRecord | None:
+        """Return one approval."""
+        try:
+            return _record(self.ask("GET", f"/v1/approvals/{quote(approval_id, safe='')}"))
+        except RemoteError as error:
+            if error.code == "approval_not_found":
+                return None
+            raise
+
+    def find(
+        self, *, run_id: str | None = None, states: Collection[str] = (), limit: int = 1000
+    ) -> list[ApprovalRecord]:
+        """Return approvals: the pending ones, or with no states also the newest that are decided."""
+        found = self._pages("pending", run_id, limit)
+        if not states:
+            found += self._pages("decided", run_id, limit)
+        return sorted(found, key=lambda record: (record.created_at, record.id))[:limit]
+
+    def _pages(self, state: str, run_id: str | None, limit: int) -> list[ApprovalRecord]:
+        found: list[ApprovalRecord] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            page = self.ask("GET", "/v1/approvals", state=state, run=run_id, limit=PAGE, cursor=cursor)
+            found += [_record(each) for each in page["approvals"]]
+            cursor = page["cursor"]
+            if cursor is None:
+                break
+        return found
+
+    def decide(self, record: ApprovalRecord, answer: Mapping[str, Any]) -> ApprovalRecord:
+        """Decide about an approval as it was read."""
+        path = f"/v1/approvals/{record.id}/decision"
+        return _record(self.ask("POST", path, {**answer, "digest": record.digest}))
+
+    # ------------------------------------------------------------ runs
+
+    def run(self, run_id: str) -> RunRecord | None:
+        """Return the row of a run."""
+        try:
+            return _row(self.ask("GET", f"/v1/runs/{quote(run_id, safe='')}"))
+        except RemoteError as error:
+            if error.code == "run_not_found":
+                return None
+            raise
+
+    def runs(self, *, status: str | None = None, limit: int = 100) -> list[RunRecord]:
+        """Return rows, the newest first."""
+        found: list[RunRecord] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            wanted = min(PAGE, limit - len(found))
+            page = self.ask("GET", "/v1/runs", status=status, limit=wanted, cursor=cursor)
+            found += [_row(each) for each in page["runs"]]
+            cursor = page["cursor"]
+            if cursor is None:
+                break
+        return found
+
+    def script(self, run_id: str) -> str | None:
+        """Return nothing: a list does without what a request per run would cost."""
+        return None
+
+    def resumable(self) -> list[str]:
+        """Return nothing: a console takes up by itself what can go on."""
+        return []
+
+    def journal(self, run_id: str) -> RemoteJournal | None:
+        """Download the journal of a run."""
+        try:
+            answer = self._session.get(
+                f"{self.url}/v1/runs/{quote(run_id, safe='')}/journal", timeout=TIMEOUT_S
+            )
+        except requests.RequestException as error:
+            raise RemoteError(
+                "unreachable", f"{self.url} cannot be reached: {type(error).__name__}"
+            ) from error
+        if answer.status_code != 200:
+            return None
+        return RemoteJournal(run_id, tuple(_entry(json.loads(line)) for line in answer.content.splitlines()))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._session.close()
+
+
+def _record(said: Mapping[str, Any]) -> ApprovalRecord:
+    return ApprovalRecord(
+        id=said["id"],
+        run_id=said["run_id"],
+        seq=said["seq"],
+        state=said["state"],
+        digest=said["digest"],
+        body=said["card"].encode(),
+        version=said["version"],
+        batch=said["batch"],
+        created_at=said["created_at"],
+        updated_at=said["updated_at"],
+        expires_at=said["expires_at"],
+    )
+
+
+def _row(said: Mapping[str, Any]) -> RunRecord:
+    return RunRecord(
+        run_id=said["id"],
+        status=said["status"],
+        created_at=said["created_at"],
+        updated_at=said["updated_at"],
+        user=said["user"],
+        image=said["image"],
+        script_sha256=said["script_sha256"],
+        outcome=said["outcome"],
+        wake_at=said["wake_at"],
+        reason=said["reason"],
+        waits=tuple(said["waits"]),
+        session=said["session"],
+        cancel_requested=said["cancel_requested"],
+    )
+
+
+def _entry(said: Mapping[str, Any]) -> JournalEntry:
+    payload = said["payload"]
+    return JournalEntry(
+        said["index"],
+        EventKind(said["kind"]),
+        said["at"],
+        said["facts"],
+        None if payload is None else payload.encode(),
+    )

@@ -1,0 +1,450 @@
+"""What a hostile page, name, client or text meets at the console: a real server, without a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import http.client
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from bascule.bridge.display import show
+from tests.integration.console_server import Server, make_server, wait_until
+
+SECRET = "a-proxy-secret-of-some-length"
+KEY = base64.b64encode(b"k" * 32).decode()
+MAIL = 'mail.send(to="ada@example.com", subject="Hello")'
+
+HOSTILE = {
+    "bidi": "pay \u202e001 \u2066x\u2069 \u200f",
+    "invisible": "a\u200bb\u2060c\ufeffd\u00ade\U000e0041f\u3164g",
+    "look-alike": "p\u0430ypal.com \uff41dmin \u13aa",
+    "terminal": "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil\x07x\x9b31m\r\x08\x00",
+    "html": "<script>alert(1)</script><img src=x onerror=alert(1)>\"'></textarea><form action=//evil>",
+    "template": "{{ 7*7 }}{% raw %}${7*7}",
+    "spaces": "a" + " " * 40 + "b\tc\n\n\nd ",
+    "zalgo": "e" + "\u0301" * 30,
+}
+
+
+class Receiver(ThreadingHTTPServer):
+    """Takes webhooks; fails as often as it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.failures = 1
+        self.taken: list[tuple[str, dict[str, str], bytes]] = []
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        assert isinstance(self.server, Receiver)
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path == "/hooks" and self.server.failures > 0:
+            self.server.failures -= 1
+            self.send_response(500)
+        else:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            self.server.taken.append((self.path, headers, body))
+            self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Stay quiet."""
+
+
+@pytest.fixture(scope="module")
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("safety")
+    (folder / "secret").write_text(SECRET, "utf-8")
+    address = f"http://127.0.0.1:{receiver.server_address[1]}"
+    (folder / "hooks.yaml").write_text(
+        f"ops: {{url: '{address}/hooks', secret: whsec_{KEY}, groups: [ops]}}\n"
+        f"chat: {{url: '{address}/slack', kind: slack}}\n"
+        f"other: {{url: '{address}/other', secret: whsec_{KEY}, groups: [others]}}\n",
+        "utf-8",
+    )
+    made = make_server(
+        folder,
+        *("--trusted-proxies", "127.0.0.1/32", "--proxy-secret-file", str(folder / "secret")),
+        *("--webhooks-file", str(folder / "hooks.yaml"), "--body-s", "2"),
+    )
+    yield made
+    made.stop()
+
+
+def ask(server: Server, script: str = MAIL) -> tuple[str, dict[str, Any]]:
+    """Submit a script that asks, and return run and approval."""
+    run = server.submit(script)["id"]
+    (approval,) = server.pending(1, run=run)
+    return run, approval
+
+
+def log_in(server: Server, who: str) -> tuple[requests.Session, str]:
+    """Return a browser's session and its form token."""
+    session = requests.Session()
+    answer = session.post(
+        f"{server.url}/login",
+        data={"token": server.tokens[who]},
+        headers={"origin": server.url},
+        allow_redirects=False,
+        timeout=20,
+    )
+    assert answer.status_code == 303
+    cookie = answer.headers["set-cookie"].split(";")[0]
+    session.cookies.clear()
+    session.headers["cookie"] = cookie
+    page = session.get(server.url, timeout=20).text
+    found = re.search(r'name="form_token" value="([0-9a-f]{64})"', page)
+    assert found is not None
+    return session, found.group(1)
+
+
+def state_of(server: Server, approval: dict[str, Any]) -> str:
+    return str(server.api("olga", "GET", f"/v1/approvals/{approval['id']}").json()["state"])
+
+
+# ------------------------------------------------------------ pages of other sites
+
+
+def test_a_form_of_another_site_decides_nothing(server: Server) -> None:
+    run, approval = ask(server)
+    session, token = log_in(server, "olga")
+    form = {"verdict": "approve", "digest": approval["digest"], "form_token": token}
+    url = f"{server.url}/approvals/{approval['id']}"
+    foreign: list[tuple[dict[str, str], dict[str, str]]] = [
+        ({"origin": "https://evil.example"}, form),
+        ({"origin": "null"}, form),
+        ({"sec-fetch-site": "cross-site"}, form),
+        ({"sec-fetch-site": "same-site", "origin": server.url}, form),
+        ({"sec-fetch-site": "none"}, form),
+        ({}, form),
+        ({"origin": server.url}, {**form, "form_token": "0" * 64}),
+        ({"origin": server.url}, {"verdict": "approve", "digest": approval["digest"]}),
+        ({"sec-fetch-site": "same-origin", "origin": "https://evil.example"}, form),
+    ]
+    for headers, data in foreign:
+        answer = session.post(url, data=data, headers=headers, timeout=20)
+        assert answer.status_code == 403, headers
+    as_json = session.post(url, json=form, headers={"origin": server.url}, timeout=20)
+    assert as_json.status_code == 415
+    for method in ("GET", "PUT", "DELETE", "PATCH"):
+        answer = session.request(method, url, params=form, headers={"origin": server.url}, timeout=20)
+        assert answer.status_code in (200, 405)
+    assert state_of(server, approval) == "pending"
+    fine = session.post(
+        url, data=form, headers={"sec-fetch-site": "same-origin", "origin": server.url}, timeout=20
+    )
+    assert fine.status_code == 200
+    server.finished(run)
+
+
+def test_a_form_token_of_somebody_else_is_refused(server: Server) -> None:
+    run, approval = ask(server)
+    _, token_of_otto = log_in(server, "otto")
+    session, _ = log_in(server, "olga")
+    form = {"verdict": "approve", "digest": approval["digest"], "form_token": token_of_otto}
+    answer = session.post(
+        f"{server.url}/approvals/{approval['id']}", data=form, headers={"origin": server.url}, timeout=20
+    )
+    assert answer.status_code == 403
+    assert state_of(server, approval) == "pending"
+    server.api("olga", "POST", f"/v1/runs/{run}/cancel")
+
+
+def test_a_cookie_opens_no_door_of_the_api(server: Server) -> None:
+    session, _ = log_in(server, "olga")
+    assert session.get(f"{server.url}/v1/approvals", timeout=20).status_code == 401
+    assert session.post(f"{server.url}/v1/runs", json={"script": "1"}, timeout=20).status_code == 401
+
+
+def test_no_page_can_be_framed_and_none_runs_foreign_code(server: Server) -> None:
+    session, _ = log_in(server, "olga")
+    for path in ("/", "/login", "/runs", "/nowhere", "/static/console.js", "/v1/me", "/healthz"):
+        headers = session.get(server.url + path, timeout=20).headers
+        policy = headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+        assert headers["cache-control"] == ("max-age=300" if path.startswith("/static/") else "no-store")
+    templates = Path(__file__).parents[2] / "bridge" / "bascule" / "console" / "templates"
+    for template in templates.glob("*.html"):
+        text = template.read_text("utf-8")
+        assert not re.search(r"\son[a-z]+=|<script(?! src=\"/static/)|style=|javascript:|\|\s*safe", text), (
+            template
+        )
+
+
+def test_a_name_that_was_made_to_point_here_is_refused(server: Server) -> None:
+    """DNS rebinding: the browser believes it speaks to another site, and says so in Host."""
+    port = urlsplit(server.url).port
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1.evil.example:{port}", ""):
+        answer = requests.get(f"{server.url}/login", headers={"host": host}, timeout=20)
+        assert answer.status_code == 421 or answer.status_code == 400, host
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}"):
+        assert requests.get(f"{server.url}/login", headers={"host": host}, timeout=20).status_code == 200
+
+
+def test_a_session_that_somebody_planted_is_not_taken_over(server: Server) -> None:
+    planted = "__Host-bascule=planted-by-an-attacker"
+    answer = requests.post(
+        f"{server.url}/login",
+        data={"token": server.tokens["olga"], "next": "//evil.example/"},
+        headers={"origin": server.url, "cookie": planted},
+        allow_redirects=False,
+        timeout=20,
+    )
+    given = answer.headers["set-cookie"]
+    assert answer.headers["location"] == "/"
+    assert given.startswith("__Host-bascule=")
+    assert "planted" not in given
+    assert all(word in given for word in ("HttpOnly", "Secure", "SameSite=Strict", "Path=/"))
+    refused = requests.get(server.url, headers={"cookie": planted}, allow_redirects=False, timeout=20)
+    assert refused.headers["location"].startswith("/login")
+
+
+def test_logging_out_ends_the_session_on_the_server(server: Server) -> None:
+    session, token = log_in(server, "olga")
+    session.post(
+        f"{server.url}/logout",
+        data={"form_token": token},
+        headers={"origin": server.url},
+        allow_redirects=False,
+        timeout=20,
+    )
+    again = session.get(server.url, allow_redirects=False, timeout=20)
+    assert again.headers["location"].startswith("/login")
+
+
+def test_guessing_tokens_is_slowed_down(tmp_path: Path) -> None:
+    """On a server of its own: the address that guesses is locked out, whoever it is."""
+    server = make_server(tmp_path)
+    try:
+        statuses = [
+            requests.get(
+                f"{server.url}/v1/me", headers={"authorization": f"Bearer bsc_{n}"}, timeout=20
+            ).status_code
+            for n in range(14)
+        ]
+        assert statuses[0] == 401
+        assert statuses[-1] == 429
+        login = requests.post(
+            f"{server.url}/login", data={"token": "x"}, headers={"origin": server.url}, timeout=20
+        )
+        assert login.status_code == 429
+    finally:
+        server.stop()
+
+
+# ------------------------------------------------------------ trusted proxies
+
+
+def test_a_proxy_vouches_only_with_its_secret(server: Server) -> None:
+    run, approval = ask(server)
+    vouched = {
+        "x-forwarded-user": "olga",
+        "x-forwarded-groups": "bascule-operators",
+        "x-bascule-proxy-secret": SECRET,
+    }
+    for wrong in (
+        {"x-bascule-proxy-secret": "guess"},
+        {"x-forwarded-user": ""},
+        {"x-forwarded-user": "a\u00e4\x01"},
+    ):
+        headers = {name: value.encode("latin-1") for name, value in {**vouched, **wrong}.items()}
+        answer = requests.get(server.url, headers=headers, allow_redirects=False, timeout=20)
+        assert answer.status_code in (303, 400)
+    page = requests.get(f"{server.url}/approvals/{approval['id']}", headers=vouched, timeout=20).text
+    token = re.search(r'name="form_token" value="([0-9a-f]{64})"', page)
+    assert token is not None
+    form = {"verdict": "approve", "digest": approval["digest"], "form_token": token.group(1)}
+    url = f"{server.url}/approvals/{approval['id']}"
+    viewer = {**vouched, "x-forwarded-groups": ""}
+    origin = {"origin": server.url}
+    assert requests.post(url, data=form, headers={**viewer, **origin}, timeout=20).status_code == 403
+    assert requests.post(url, data=form, headers={**vouched, **origin}, timeout=20).status_code == 200
+    result = server.finished(run)["result"]
+    assert result["calls"][0]["approved_by"] == "olga"
+    api = requests.get(f"{server.url}/v1/approvals", headers=vouched, timeout=20)
+    assert api.status_code == 401  # the API takes tokens only
+
+
+# ------------------------------------------------------------ clients that misbehave
+
+
+def test_a_slow_client_is_let_go(server: Server) -> None:
+    """A body that does not come keeps a connection for two seconds here, not for ever."""
+    port = urlsplit(server.url).port
+    with socket.create_connection(("127.0.0.1", port or 0), timeout=20) as raw:
+        raw.sendall(
+            f"POST /v1/runs HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+            f"Authorization: Bearer {server.tokens['app']}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode()
+        )
+        answer = raw.recv(4096)
+    assert b" 408 " in answer.split(b"\r\n")[0]
+
+
+def test_headers_without_end_are_refused(server: Server) -> None:
+    port = urlsplit(server.url).port
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", "/login", headers={"x-long": "x" * (4 << 20)})
+        status = connection.getresponse().status
+    except (ConnectionError, http.client.HTTPException):
+        status = 400
+    finally:
+        connection.close()
+    assert status in (400, 431)
+
+
+# ------------------------------------------------------------ notifications
+
+
+def test_webhooks_are_signed_repeated_and_tell_no_arguments(server: Server, receiver: Receiver) -> None:
+    run, approval = ask(server, 'mail.send(to="private@example.com", subject="very private")')
+
+    def arrived(path: str) -> list[tuple[dict[str, str], bytes]]:
+        return [
+            (headers, body)
+            for to, headers, body in receiver.taken
+            if to == path and approval["id"].encode() in body
+        ]
+
+    headers, body = wait_until(lambda: arrived("/hooks"), within_s=60)[0]
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.digest(b"k" * 32, signed, hashlib.sha256)).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    told = json.loads(body)
+    assert told["type"] == "approval.requested"
+    assert told["data"]["url"] == f"{server.url}/approvals/{approval['id']}"
+    _, slack = wait_until(lambda: arrived("/slack"), within_s=60)[0]
+    assert f"<{server.url}/approvals/{approval['id']}|" in json.loads(slack)["text"]
+    assert all(b"private" not in each for _, _, each in receiver.taken)
+    assert receiver.failures == 0  # the first one failed and was sent again
+    assert arrived("/other") == []
+    receiver.failures = 1_000_000
+    quick, second = ask(server)
+    assert server.decide("olga", second, "approve").status_code == 200  # no approval waits for a delivery
+    server.finished(quick)
+    receiver.failures = 0
+    server.api("olga", "POST", f"/v1/runs/{run}/cancel")
+
+
+# ------------------------------------------------------------ texts
+
+
+class Texts(HTMLParser):
+    """Collects what a page shows, and every element that is in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Note text."""
+        self.text += data
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_text_changes_what_an_operator_sees(server: Server, kind: str, capfd: Any) -> None:
+    """In an argument, a key, the script, the output and the reason, on every page and in the log."""
+    text = HOSTILE[kind]
+    script = f"t = {text!r}\nprint(t)\nmail.send(to=t, subject='fixed', body=t)\nprint(t)"
+    run, approval = ask(server, script)
+    session, token = log_in(server, "olga")
+    card = f"/approvals/{approval['id']}"
+    answer = session.post(
+        server.url + card,
+        data={"verdict": "approve", "digest": approval["digest"], "form_token": token, "reason": text},
+        headers={"origin": server.url},
+        timeout=60,
+    )
+    assert answer.status_code == 200
+    server.finished(run)
+    raw = [char for char in text if show(char) != char and char not in "\n\t \\\u0301"]
+    for path in (card, "/", f"/runs/{run}", "/history", "/audit", "/runs", "/tools", "/policy"):
+        body = session.get(server.url + path, timeout=60).text
+        page = Texts()
+        page.feed(body)
+        assert [char for char in raw if char in body] == [], path
+        assert {tag for tag, _ in page.tags}.isdisjoint({"img", "iframe", "object", "embed", "base"}), path
+        scripts = [attrs.get("src") for tag, attrs in page.tags if tag == "script"]
+        assert scripts == ["/static/console.js"], path
+        forms = {attrs.get("action", "") or "" for tag, attrs in page.tags if tag == "form"}
+        assert all(action.startswith("/") and not action.startswith("//") for action in forms), path
+        assert not any(name.startswith("on") for _, attrs in page.tags for name in attrs), path
+        if path == card:
+            assert "fixed" in page.text
+            for line in text.split("\n"):
+                assert show(line) in page.text
+    log = (server.folder / "serve.log").read_bytes()
+    assert re.search(rb"[^\x20-\x7e\n]", log) is None  # ASCII lines of JSON and nothing else
+    approved = session.get(server.url + card, timeout=60).text
+    assert approval["digest"][:16] in approved
+
+
+def test_a_text_of_a_megabyte_is_cut_with_length_and_hash(server: Server) -> None:
+    run, approval = ask(server, "mail.send(to='a@b.de', subject='x' * 500_000)")
+    session, _ = log_in(server, "olga")
+    page = session.get(f"{server.url}/approvals/{approval['id']}", timeout=60)
+    digest = hashlib.sha256(b"x" * 500_000).hexdigest()
+    assert f"of 500000 characters left out, sha256 {digest[:16]}" in page.text
+    assert len(page.text) < 2_000_000
+    inbox = session.get(server.url, timeout=60)
+    assert len(inbox.text) < 100_000
+    server.api("olga", "POST", f"/v1/runs/{run}/cancel")
+
+
+def test_deep_values_are_shown(server: Server) -> None:
+    script = "v = 1\nfor _ in range(50):\n    v = [v]\nprint(v)\nv"
+    run = server.submit(script, wait=30)
+    assert run["outcome"] == "ok"
+    session, _ = log_in(server, "olga")
+    assert "[" * 50 in session.get(f"{server.url}/runs/{run['id']}", timeout=60).text
+
+
+def test_a_registered_secret_is_on_no_page() -> None:
+    """Pages show texts only through a `Shower`, which takes secrets out first."""
+    from bascule.bridge.redaction import Redactor
+    from bascule.console.shown import Shower
+
+    shower = Shower(Redactor(["hunter2-secret"]).text)
+    shown = [
+        shower.text("x hunter2-secret"),
+        shower.block("a\nhunter2-secret"),
+        shower.json('{"a":"hunter2-secret"}'),
+        str(shower.arguments('{"a":"hunter2-secret","b":["hunter2-secret"]}')),
+    ]
+    assert all("hunter2" not in each and "[redacted]" in each for each in shown)
