@@ -65,6 +65,45 @@ def fetch_npm(requirement: str) -> Path:
     return into
 
 
+def fetch_installed(*requirements: str) -> Path:
+    """Return a folder in which pinned requirements are installed, without their dependencies, or skip."""
+    into = KEPT / "installed" / "+".join(requirements)
+    if not (into / "complete").exists():
+        command = [sys.executable, "-m", "pip", "install", "-qq", "--no-input", "--no-deps", "--upgrade"]
+        environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        done = subprocess.run(
+            [*command, "--target", str(into), *requirements],
+            env=environment,
+            capture_output=True,
+            check=False,
+            timeout=TIMEOUT_S,
+        )
+        if done.returncode:
+            pytest.skip(f"{' '.join(requirements)} could not be downloaded")
+        (into / "complete").touch()
+    return into
+
+
+def fetch_npm_archive(requirement: str) -> Path:
+    """Return the archive of a pinned npm package, not unpacked, or skip."""
+    into = KEPT / "npm" / requirement.replace("/", "+")
+    if not list(into.glob("*.tgz")):
+        into.mkdir(parents=True, exist_ok=True)
+        npm = NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+        done = subprocess.run(
+            [NODE, npm, "pack", requirement],
+            cwd=into,
+            capture_output=True,
+            check=False,
+            timeout=4 * TIMEOUT_S,
+        )
+        if done.returncode:
+            pytest.skip(
+                f"{requirement} could not be downloaded: {done.stderr.decode(errors='replace')[-200:]}"
+            )
+    return next(iter(into.glob("*.tgz")))
+
+
 def _pip_download(arguments: list[str], into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as elsewhere:

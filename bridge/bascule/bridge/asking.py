@@ -21,7 +21,6 @@ from bascule.bridge.approval import (
 from bascule.bridge.approval_card import ApprovalState, Card, moved, read_card
 from bascule.bridge.approvals_table import ApprovalConflict, ApprovalRecord
 from bascule.bridge.clock import RunClock
-from bascule.bridge.grants import Grant, is_in_force, read_grant, read_grants
 from bascule.bridge.journal import EventKind, Fact, Journal
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.matching import User
@@ -29,17 +28,16 @@ from bascule.bridge.outcomes import Answer, Question, Unusable, read_outcome, wr
 from bascule.bridge.parking import Parking
 from bascule.bridge.policy import Policy
 from bascule.bridge.prompting import Prompter
-from bascule.bridge.requirement import Requirement
+from bascule.bridge.run_grants import MAX_RECORDS, RunGrants
 from bascule.bridge.store import Store
 from bascule.bridge.verdict import script_line
 from bascule.bridge.watch import Watch
 from bascule.bridge.workers import Workers
-from bascule.tools import AnyTool, Registry
+from bascule.tools import Registry
 
 _log = logging.getLogger("bascule.bridge")
 
 _OPEN: Final = (ApprovalState.PENDING, ApprovalState.APPROVED)
-_MAX_RECORDS: Final = 20_000
 
 MAX_SOURCE_CHARS: Final = 2000
 """Characters kept of the line of the script that made a call."""
@@ -70,10 +68,7 @@ class Asking:
     remind: Callable[[ApprovalRecord], None] = lambda record: None
     _script_sha256: str = field(init=False)
     _watch: Watch = field(init=False)
-    _grants: list[Grant] = field(default_factory=list[Grant])
-    _tools: dict[str, None] = field(default_factory=dict[str, None])
-    _loaded: bool = False
-    _asked: bool = False
+    grants: RunGrants = field(init=False)
     _preparing: int = 0
     _fresh: list[tuple[ApprovalRecord, asyncio.Future[None]]] = field(
         default_factory=list[tuple[ApprovalRecord, asyncio.Future[None]]]
@@ -83,6 +78,7 @@ class Asking:
 
     def __post_init__(self) -> None:
         self._script_sha256 = hashlib.sha256(self.script.encode("utf-8", "surrogatepass")).hexdigest()
+        self.grants = RunGrants(self.store, self.run_id)
         self._watch = Watch(self.store, self.run_id, remind=self.remind)
         self._prompter = Prompter(
             run_id=self.run_id,
@@ -93,31 +89,6 @@ class Asking:
             withdraw=lambda approval_id, note: self._cancel(approval_id, note=note),
         )
 
-    # ------------------------------------------------------------ grants
-
-    def find_grant(self, tool: AnyTool, canonical: bytes, requirement: Requirement) -> Grant | None:
-        """Return a grant of this run that lets a call through and is not used up."""
-        self._load()
-        for grant in self._grants:
-            covers = grant.covers(tool, canonical, requirement) and self.uses_left(grant) > 0
-            if covers and is_in_force(self.store.approvals, grant):
-                return grant
-        return None
-
-    def uses_left(self, grant: Grant) -> float:
-        """Return how many calls a grant is still good for."""
-        return grant.rule.count - self.store.counter(grant.counter)
-
-    def _load(self) -> None:
-        """Read what earlier processes left of this run."""
-        if self._loaded:
-            return
-        self._loaded = True
-        records = self.store.approvals.find(run_id=self.run_id, limit=_MAX_RECORDS)
-        self._asked = self._asked or bool(records)
-        self._grants = read_grants(records)
-        self._tools.update((read_card(record).tool, None) for record in records)
-
     # ------------------------------------------------------------ one question
 
     async def ask(self, question: Question) -> Answer:
@@ -127,10 +98,10 @@ class Asking:
             CallFailed: ``denied``.
             RunTerminated: an operator ended the run.
         """
-        self._tools[question.tool.name] = None
+        self.grants.tools[question.tool.name] = None
         approval = self._find_earlier(question)
         if approval is not None and approval.state == ApprovalState.PENDING:
-            self._asked = True
+            self.grants.asked = True
             self._prompter.prompt([approval])  # an earlier process left it open
         while True:
             if approval is None:
@@ -138,9 +109,7 @@ class Asking:
             approval = await self._wait(question.record, approval)
             card = read_card(approval)
             self._journal_outcome(approval, card)
-            grant = read_grant(approval, card)
-            if grant is not None:
-                self._grants.append(grant)
+            self.grants.add(approval, card)
             try:
                 return read_outcome(question, approval, card, self.ledger)
             except Unusable as unusable:
@@ -159,9 +128,9 @@ class Asking:
     async def close(self, *, keep: bool) -> None:
         """Stop asking; ``keep`` leaves the questions open, for a run that only goes to sleep."""
         self._prompter.close()
-        if keep or not self._asked:
+        if keep or not self.grants.asked:
             return
-        for record in self.store.approvals.find(run_id=self.run_id, states=_OPEN, limit=_MAX_RECORDS):
+        for record in self.store.approvals.find(run_id=self.run_id, states=_OPEN, limit=MAX_RECORDS):
             self._cancel(record.id)
 
     def _find_earlier(self, question: Question) -> ApprovalRecord | None:
@@ -184,14 +153,14 @@ class Asking:
 
     async def _post(self, question: Question) -> ApprovalRecord:
         """Put a question on a card in the store, together with those that are asked at the same time."""
-        self._asked = True
+        self.grants.asked = True
         record = write_record(
             question,
             run_id=self.run_id,
             source=self._source(question.record.call.line),
             script_sha256=self._script_sha256,
             requester=None if self.user is None else self.user.name,
-            tools=tuple(self._tools),
+            tools=tuple(self.grants.tools),
         )
         loop = asyncio.get_running_loop()
         posted: asyncio.Future[None] = loop.create_future()

@@ -119,7 +119,7 @@ class Gate:
             earlier = self.ledger.denied.get(record.identity)
             if earlier is not None:
                 raise denied(f"the same call was denied before in this run: {earlier}")
-            grant = self.asking.find_grant(tool, arguments.canonical, requirement)
+            grant = self.asking.grants.find(tool, arguments.canonical, requirement)
             if grant is not None:
                 record.approved_by = f"{grant.by} (grant)"
                 return Clearance(arguments=arguments, requirement=grant.requirement, grant=grant)
@@ -168,6 +168,8 @@ class Gate:
             verdict = self._evaluate(tool, clearance.arguments)
             if not await self._is_satisfied(tool, clearance, verdict):
                 return verdict
+            if clearance.grant is not None and not self.asking.grants.is_usable(clearance.grant):
+                return verdict  # used up, or taken back meanwhile: people are asked
             moves = self._consume(clearance.approval)
             reservations = self._reserve(verdict, clearance.grant)
             self.labels |= tool.labels
@@ -180,8 +182,6 @@ class Gate:
                     move=moves, reserve=reservations, event=(EventKind.DISPATCHED, event)
                 )
             except ReservationRefused:
-                if clearance.grant is not None and self.asking.uses_left(clearance.grant) <= 0:
-                    return self._evaluate(tool, clearance.arguments)
                 continue  # another call took what was left: evaluate again
             except ApprovalConflict as conflict:
                 raise denied("its approval was withdrawn before the tool was started") from conflict

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 import msgspec
 
+from bascule.bridge.completions import Completions
 from bascule.bridge.failure import LimitReached, RunTerminated
 from bascule.bridge.history import History, call_command, cancel_command, sleep_command
 from bascule.bridge.journal import EventKind, digest_of
@@ -35,9 +35,6 @@ MAX_OUTSTANDING: Final = 20_000
 
 MAX_SLEEP_S: Final = 10 * 86_400.0
 """Longest sleep taken; the run's own limit ends it long before."""
-
-MAX_BATCH_BYTES: Final = 32 << 20
-"""Bytes of results in one Done before the rest waits for the next; a single larger result travels alone."""
 
 LAST_CALLS_S: Final = 60.0
 """Longest wait for effects that still run when the script has ended, so that receipts tell the truth."""
@@ -66,30 +63,29 @@ class Outstanding:
     ) -> None:
         self._shared = shared
         self._replay = replay
-        self._changed = changed
         self._stop = stop
         self._calls: dict[int, tuple[CallRecord, asyncio.Task[None] | None]] = {}
         self._unstarted: list[CallRecord] = []
         self._sleeps: dict[int, Sleeper] = {}
-        self._ready: OrderedDict[int, tuple[Delivery, int]] = OrderedDict()
         self._awaited_calls = 0
         self._last_seq = 0
-        self._now = 0.0 if replay is None else replay.history.last_now
+        last_now = 0.0 if replay is None else replay.history.last_now
+        self._completions = Completions(last_now=last_now, changed=changed)
 
     @property
     def any_ready(self) -> bool:
         """Whether a completion can be delivered."""
-        return bool(self._ready)
+        return bool(self._completions)
 
     @property
     def any_awaited(self) -> bool:
         """Whether a completion is ready or will come."""
-        return bool(self._ready or self._sleeps or self._awaited_calls)
+        return bool(self._completions or self._sleeps or self._awaited_calls)
 
     @property
     def idle(self) -> bool:
         """Whether everything that is not over waits for people, timers or jobs elsewhere."""
-        if self._ready or len(self._shared.parking.waits) != len(self._calls):
+        if self._completions or len(self._shared.parking.waits) != len(self._calls):
             return False
         return bool(self._calls or self._sleeps)
 
@@ -174,7 +170,7 @@ class Outstanding:
             if found is not None and not found[0].cancelled:
                 self._awaited_calls -= 1
                 past = history.call(seq)
-                self._complete(seq, past.value, past.failure)
+                self._completions.add(seq, past.value, past.failure)
         for seq, sleeper in self._sleeps.items():
             sleeper.go_on(partial(self._wake_sleeper, seq))
 
@@ -217,7 +213,7 @@ class Outstanding:
             sleeper.stop()
         found = self._calls.get(seq)
         if found is None:  # its completion is under way: in the Done just answered, or in the next one
-            self._ready.pop(seq, None)
+            self._completions.drop(seq)
             return
         record, task = found
         if not record.cancelled:
@@ -230,22 +226,13 @@ class Outstanding:
 
     def take_ready(self) -> tuple[Delivery, ...]:
         """Return completions in the order they became ready, as many as one Done should carry."""
-        batch: list[Delivery] = []
-        size = 0
-        while self._ready:
-            seq, (delivery, value_bytes) = self._ready.popitem(last=False)
-            size += value_bytes
-            if batch and size > MAX_BATCH_BYTES:
-                self._ready[seq] = delivery, value_bytes
-                self._ready.move_to_end(seq, last=False)
-                break
-            batch.append(delivery)
+        batch = self._completions.take()
         self._shared.journal.append(
             EventKind.DELIVERED,
             seqs=[delivery.seq for delivery in batch],
             nows=[delivery.now for delivery in batch],
         )
-        return tuple(batch)
+        return batch
 
     async def end(self) -> None:
         """End what is left: undispatched calls never start, reads are dropped, effects are waited for."""
@@ -297,19 +284,13 @@ class Outstanding:
             return
         self._awaited_calls -= 1
         if isinstance(outcome, ToolFailure):
-            self._complete(seq, failure=outcome)
+            self._completions.add(seq, failure=outcome)
         else:
-            self._complete(seq, outcome)
+            self._completions.add(seq, outcome)
 
     def _wake_sleeper(self, seq: int) -> None:
         del self._sleeps[seq]
-        self._complete(seq)
-
-    def _complete(self, seq: int, value: bytes = b"null", failure: ToolFailure | None = None) -> None:
-        self._now = max(self._now, time.time())
-        delivery = Delivery(seq=seq, now=self._now, value=msgspec.Raw(value), failure=failure)
-        self._ready[seq] = delivery, len(value)
-        self._changed()
+        self._completions.add(seq)
 
 
 def _limit(limit: LimitReached) -> RunStopped:

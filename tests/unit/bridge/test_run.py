@@ -319,7 +319,7 @@ async def test_a_cancelled_effect_that_waits_for_a_place_gives_back_what_it_hold
 
 
 async def test_large_results_travel_in_several_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bascule.bridge.outstanding.MAX_BATCH_BYTES", 100)
+    monkeypatch.setattr("bascule.bridge.completions.MAX_BATCH_BYTES", 100)
 
     async def guest(line: Line) -> None:
         await line.greet()

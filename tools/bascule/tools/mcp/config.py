@@ -24,10 +24,15 @@ from bascule.tools.tool import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, Effects
 MAX_CONFIG_BYTES: Final = 1 << 20
 MAX_SERVERS: Final = 100
 
+OTHERS: Final = frozenset({"autoApprove", "alwaysAllow", "autoStart", "timeout", "icon"})
+"""Keys of other clients that are passed over: none of them could narrow what may be called here."""
+
 _Patterns = list[Annotated[str, Field(min_length=1, max_length=200)]]
 
 
-class _ServerModel(BaseModel):
+class ServerModel(BaseModel):
+    """An entry as it stands in the file; docs/mcp-servers.md explains every key."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     command: str | None = None
@@ -145,8 +150,10 @@ def _read_server(
     spec: str, text: str, name: str, entry: object, book: SecretBook, folder: Path | None
 ) -> ServerConfig | None:
     where = f"{_place(spec, text, name)}: server {name!r:.60}"
+    if is_object(entry):
+        entry = {key: value for key, value in entry.items() if key not in OTHERS}
     try:
-        model = _ServerModel.model_validate(entry)
+        model = ServerModel.model_validate(entry)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         path = ".".join(map(str, first["loc"]))
@@ -164,7 +171,7 @@ def _read_server(
         book.note_literal(key, value)
     cwd = None if model.cwd is None else book.expand(model.cwd, where=where)
     if folder is not None:
-        cwd = str(folder / cwd) if cwd is not None else str(folder)
+        cwd = None if cwd is None else str(folder / cwd)
     return ServerConfig(
         name=name,
         command=None if model.command is None else book.expand(model.command, where=where),
