@@ -37,7 +37,7 @@ types-mypy:
 types-pyright:
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
-versions: venv ## Run the guest's unit tests under Python 3.13 and 3.14 from Debian (root, mmdebstrap)
+versions: venv ## Run the guest's unit tests and the crawl under Python 3.13 and 3.14 from Debian (root, mmdebstrap)
 	@.ci/versions
 
 escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets the seconds of fuzzing
@@ -52,12 +52,14 @@ coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is
 	@$(BIN)/coverage report --include "*/bascule/guest/*,*/bascule/wire/*" --fail-under 100
 
 conformance: venv ## Run model-written scripts, and all tasks of two public benchmarks, through the container
-	@BASCULE_ALL_TASKS=1 BASCULE_OPENAPI_DOCUMENTS=50 $(GUEST) $(BIN)/pytest tests/conformance
+	@BASCULE_ALL_TASKS=1 BASCULE_AGENT_EXAMPLES=200 $(GUEST) $(BIN)/pytest tests/conformance \
+	  tests/unit/models/test_agent_properties.py
 
 bench: venv ## Measure floors, peers and Bascule in turn, then tokens; tables, verdicts, JSON under artifacts/
 	@$(GUEST) $(BIN)/python -m tests.bench
 	@$(BIN)/python -m tests.bench.stub_tokens
 	@$(GUEST) $(BIN)/python -m tests.bench.tokens
+	@$(BIN)/python -m tests.bench.console_load
 
 bench-faults: venv ## Kill hosts at 20,000 points (DEATHS=n), then guests, hosts and an engine under 1,000 runs (root)
 	@$(BIN)/python -m tests.faults.random_runs $(or $(DEATHS),20000)

@@ -70,9 +70,15 @@ class Prompter:
     def _start(self, work: Coroutine[None, None, None], records: Sequence[ApprovalRecord]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._note_end)
         if len(records) == 1:
             self._of[records[0].id] = task
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        """Forget a task; what it could not write to a store that is gone, the run itself finds out, too."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("run %s: an answer was not taken: %s", self.run_id, error)
 
     async def _ask_in_turn(self, same: Sequence[ApprovalRecord]) -> None:
         """Ask about equal calls one after the other; a denial settles the rest."""

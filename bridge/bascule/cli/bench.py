@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Optional
 
@@ -21,7 +22,7 @@ MAX_STORED_RUNS: Final = 10_000
 
 _Files = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
-    typer.Argument(help="Recordings, and files of exchanges.", dir_okay=False),
+    typer.Argument(help="Recordings, transcripts (with --store), files of exchanges.", dir_okay=False),
 ]
 _Store = Annotated[
     Optional[Path],  # noqa: UP045  # as above
@@ -69,13 +70,15 @@ def tokens(
     from bascule.models.token_chart import draw_chart
     from bascule.models.token_summary import summarise
     from bascule.models.token_table import put_tables, render_tables
+    from bascule.models.transcript_account import HEADER as TRANSCRIPT
 
     counter = open_counter()
     if not counter.exact:
         print("bascule: estimating; pip install 'bascule[tokens]' counts exactly", file=sys.stderr)
     try:
-        found = [each for path in files or () for each in _read(path, counter)]
-        found += [] if store is None else _read_store(store, counter)
+        transcripts = [path for path in files or () if _begins(path, TRANSCRIPT)]
+        found = [each for path in files or () if path not in transcripts for each in _read(path, counter)]
+        found += _read_store(store, counter, transcripts)
         summary = summarise(found)
         if not summary.sets:
             print("bascule: there is no run with a call to count", file=sys.stderr)
@@ -100,32 +103,48 @@ def _read(path: Path, counter: TokenCounter) -> list[Exchange]:
     from bascule.models.exchange_file import HEADER, read_exchanges
     from bascule.models.run_account import account_journal
 
-    with path.open("rb") as file:
-        head = file.read(len(HEADER))
-    if head == HEADER:
+    if _begins(path, HEADER):
         return read_exchanges(path)
     recording = read_recording(path)
     return [account_journal(recording.run_id, recording.entries, counter)]
 
 
-def _read_store(path: Path, counter: TokenCounter) -> list[Exchange]:
+def _begins(path: Path, head: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(head)) == head
+
+
+def _read_store(path: Path | None, counter: TokenCounter, transcripts: Sequence[Path]) -> list[Exchange]:
+    """Return the exchanges of a store: of the runs that the transcripts name, or of all."""
     from bascule.bridge.errors import ResumeError
     from bascule.cli.store_option import open_store
     from bascule.models.run_account import account_journal
+    from bascule.models.transcript_account import read_usage
 
+    if path is None:
+        if transcripts:
+            raise ValueError("a transcript needs --store FILE, which has its runs")
+        return []
+    used = [read_usage(each) for each in transcripts]
+    for each in used:
+        print(f"bascule: the provider counted {each.input:,} tokens in, {each.output:,} out", file=sys.stderr)
     opened = open_store(path)
     found: list[Exchange] = []
-    pruned = 0
+    left_out = 0
     try:
-        for row in opened.runs(status="finished", limit=MAX_STORED_RUNS):
-            journal = opened.journal(row.run_id)
+        named = [run_id for each in used for run_id in each.runs]
+        stored = [] if used else opened.runs(status="finished", limit=MAX_STORED_RUNS)
+        for run_id in named or [row.run_id for row in stored]:
+            journal = opened.journal(run_id)
             try:
-                if journal is not None:
-                    found.append(account_journal(row.run_id, journal.entries, counter))
+                if journal is None:
+                    left_out += 1
+                else:
+                    found.append(account_journal(run_id, journal.entries, counter))
             except ResumeError:
-                pruned += 1
+                left_out += 1
     finally:
         opened.close()
-    if pruned:
-        print(f"bascule: {pruned} runs without their values were left out", file=sys.stderr)
+    if left_out:
+        print(f"bascule: {left_out} runs that are not there whole were left out", file=sys.stderr)
     return found

@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Final, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Optional
 
 import typer
 
 from bascule.cli import confirm, judge_tools
 from bascule.cli.exits import Exit
 from bascule.cli.streams import tools_on_stderr
+
+if TYPE_CHECKING:
+    from bascule.tools import AnyTool, Registry
 
 MAX_NOTES: Final = 20
 """Notes about the documents of services that are shown."""
@@ -34,6 +37,10 @@ _Specs = Annotated[
 def list_tools(
     tools: _Specs,
     stubs: Annotated[bool, typer.Option("--stubs", help="As Python stubs, as a prompt has them.")] = False,
+    observed: Annotated[
+        Optional[Path],  # noqa: UP045  # read by typer at run time
+        typer.Option("--observed", help="Store whose results show the shapes of undeclared ones."),
+    ] = None,
     namespaces: Annotated[
         bool, typer.Option("--namespaces", help="Only namespaces and their counts.")
     ] = False,
@@ -41,12 +48,13 @@ def list_tools(
     """List tools: name, effects, summary; and how many each namespace has."""
     from bascule.bridge.display import show
     from bascule.cli.toolset import look_at
+    from bascule.tools import render_stubs
 
     with tools_on_stderr():
         found = look_at(tools)
     registry = found.registry
     if stubs:
-        print(registry.render_stubs(), end="")
+        print(render_stubs(registry if observed is None else _observe(registry, observed)), end="")
         return
     counts = Counter(tool.name.rpartition(".")[0] for tool in registry)
     if namespaces:
@@ -69,6 +77,17 @@ def list_tools(
         print(f"bascule: {show(note, max_chars=300)}", file=sys.stderr)
     if len(found.notes) > MAX_NOTES:
         print(f"bascule: and {len(found.notes) - MAX_NOTES} more notes", file=sys.stderr)
+
+
+def _observe(registry: Registry, store: Path) -> list[AnyTool]:
+    from bascule.bridge.observing import observe_store
+    from bascule.cli.store_option import open_store
+
+    opened = open_store(store)
+    try:
+        return observe_store(registry, opened)
+    finally:
+        opened.close()
 
 
 @app.command("show")

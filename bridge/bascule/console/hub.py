@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from bisect import bisect_right
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,6 +59,9 @@ class Hub:
         self._tick: asyncio.Future[None] | None = None
         self._ticks = 0
         self._pending: dict[str, Pending] = {}
+        self._in_order: Sequence[Pending] = ()
+        self._ids: frozenset[str] = frozenset()
+        self._times: list[float] = []
         self._journals: dict[
             str, tuple[int, asyncio.Task[tuple[RunRecord | None, tuple[JournalEntry, ...]]]]
         ] = {}
@@ -66,7 +70,16 @@ class Hub:
     @property
     def pending(self) -> Sequence[Pending]:
         """The pending approvals, soonest to expire first, then oldest first."""
-        return sorted(self._pending.values(), key=_urgency)
+        return self._in_order
+
+    @property
+    def pending_ids(self) -> frozenset[str]:
+        """Ids of the pending approvals."""
+        return self._ids
+
+    def count_since(self, at: float) -> int:
+        """Return how many of the pending approvals were asked after a time."""
+        return len(self._times) - bisect_right(self._times, at)
 
     @property
     def closed(self) -> bool:
@@ -86,6 +99,10 @@ class Hub:
             self._pending[record.id] = (
                 known if known is not None and same else Pending(record, read_card(record))
             )
+        # Once per change, not once per stream that looks on.
+        self._in_order = sorted(self._pending.values(), key=_urgency)
+        self._ids = frozenset(self._pending)
+        self._times = sorted(each.record.created_at for each in self._in_order)
 
     async def watch(self) -> None:
         """Look at every change until cancelled."""

@@ -50,15 +50,20 @@ async def _leaving(
 async def _inbox(
     console: Console, principal: Principal, query: ApprovalsQuery, since: float
 ) -> AsyncGenerator[JSONServerSentEvent]:
-    shown = {each.record.id for each in console.hub.pending}
+    hub = console.hub
+    shown = hub.pending_ids
+    filtered = query.mine or any((query.run, query.tool, query.user, query.rule))
     told: object = None
-    while not console.hub.closed:
-        pending = console.hub.pending
-        ids = {each.record.id for each in pending}
-        fresh = sum(each.record.created_at > since for each in select(pending, query, principal))
-        gone = sorted(shown - ids)
-        shown &= ids
-        news = {"pending": len(pending), "fresh": fresh, "gone": gone}
+    while not hub.closed:
+        ids = hub.pending_ids
+        if filtered:
+            fresh = sum(each.record.created_at > since for each in select(hub.pending, query, principal))
+        else:
+            fresh = hub.count_since(since)
+        gone = [] if ids >= shown else sorted(shown - ids)
+        if gone:
+            shown &= ids
+        news = {"pending": len(ids), "fresh": fresh, "gone": gone}
         if news != told:
             told = {**news, "gone": []}
             yield JSONServerSentEvent(news, event="inbox")

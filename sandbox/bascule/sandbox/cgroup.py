@@ -97,6 +97,8 @@ def read_limits(folders: Folders) -> dict[str, int]:
         "pids": _whole(_number(pids, "pids.max")),
     }
     quota, period = _number(cpu, "cpu.cfs_quota_us"), _number(cpu, "cpu.cfs_period_us")
+    if quota is None:
+        quota, period = _pair(unified, "cpu.max")
     if quota is not None and period:
         found["cpu_millis"] = int(quota * 1000 / period)
     return {name: value for name, value in found.items() if value is not None}
@@ -114,6 +116,18 @@ def _number(folders: list[str], name: str, *, key: str | None = None, unit: floa
             if words[-1].isdecimal() and (key is None or words[0] == key):
                 return int(words[-1]) * unit
     return None
+
+
+def _pair(folders: list[str], name: str) -> tuple[float | None, float | None]:
+    """Return the two numbers of the first such file; None where it says ``max`` or is not there."""
+    for folder in folders:
+        try:
+            words = Path(folder, name).read_text("ascii").split()
+        except OSError:
+            continue
+        if len(words) == 2 and words[0].isdecimal() and words[1].isdecimal():
+            return int(words[0]), int(words[1])
+    return None, None
 
 
 def _whole(*values: float | None) -> int | None:

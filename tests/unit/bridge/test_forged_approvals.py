@@ -6,6 +6,8 @@ nothing, not that it cannot be changed.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from bascule.bridge import Decision, Executor, Limits, Policy, Result, ask_elsewhere
+from bascule.bridge import ApprovalRequest, Decision, Executor, Limits, Policy, Result, ask_elsewhere
 from bascule.bridge.approval_card import Card, Voice, read_card
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.decide import decide, person
-from bascule.bridge.errors import DecisionRefused, ResumeError
+from bascule.bridge.errors import DecisionRefused, ResumeError, StoreError
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.bridge.terminal import whoami
 from bascule.tools import tool
@@ -210,5 +212,34 @@ async def test_an_edit_to_another_type_or_to_the_same_runs_nothing(n: object, tm
     else:
         result = await go_on(store, ran, run_id, ONE)
         assert result.status == "suspended"
+    assert ran == []
+    store.close()
+
+
+async def test_a_store_that_dies_under_an_answer_leaves_no_task_behind(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, ran = SqliteStore(tmp_path / "runs.db"), list[float]()
+    run_id, _ = await ask(store, ran, ONE)
+    gone = asyncio.Event()
+
+    async def approver(request: ApprovalRequest) -> Decision:
+        store.approvals.move = broken  # type: ignore[method-assign]
+        return Decision(verdict="approve", by="olga")
+
+    def broken(*moves: object, audit: object = None) -> None:
+        gone.set()
+        raise StoreError("store_unavailable", "the disk is full")
+
+    executor = executor_of(store, ran, ONE)
+    executor._approver = approver  # pyright: ignore[reportPrivateUsage]
+    with caplog.at_level(logging.ERROR, "bascule.bridge"):
+        resuming = asyncio.create_task(executor.resume(run_id, wait=False))
+        await gone.wait()
+        resuming.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await resuming
+    await executor.close()
+    assert "an answer was not taken: the disk is full" in caplog.text
     assert ran == []
     store.close()

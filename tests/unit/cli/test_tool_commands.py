@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -11,8 +12,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from bascule.bridge import Executor
+from bascule.bridge.sqlite_store import SqliteStore
 from bascule.cli.main import app
 from bascule.cli.run import read_secrets
+from bascule.tools import load_tools
+from tests.unit.bridge.guests import GuestBackend, calls
 
 TOOLS = '''
 from bascule.tools import tool
@@ -136,3 +141,22 @@ def test_secrets_of_a_run_come_from_the_environment(
     with pytest.raises(typer.Exit):
         read_secrets(["CRM_TOKEN", "NOT_SET"])
     assert capsys.readouterr().err == "bascule: not set in the environment: NOT_SET\n"
+
+
+def test_stubs_show_the_shapes_that_a_store_has_seen(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(
+        "from bascule.tools import tool\n\n@tool(effects='read')\ndef look():\n    return {'hits': 3}\n"
+    )
+    spec, store = str(tmp_path / "plain.py"), SqliteStore(tmp_path / "runs.db")
+
+    async def record() -> None:
+        backend = GuestBackend(calls(("look", {})))
+        async with Executor(load_tools(spec), store=store, backend=backend) as executor:
+            await executor.run("")
+
+    asyncio.run(record())
+    store.close()
+    shown = run("list", "--tools", spec, "--stubs", "--observed", str(tmp_path / "runs.db"))[1]
+    assert "class LookResult(TypedDict):\n    hits: int\n" in shown
+    assert "# result as observed" in shown
+    assert "LookResult" not in run("list", "--tools", spec, "--stubs")[1]

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from bascule.bridge import Executor, Result
 from bascule.bridge.errors import ResumeError
 from bascule.bridge.memory_store import MemoryStore
+from bascule.bridge.recording import make_recording, write_recording
+from bascule.bridge.sqlite_store import SqliteStore
+from bascule.cli.main import app
 from bascule.models.counting import ByteEstimate, O200kCounter, estimate_tokens, open_counter
 from bascule.models.exchange import FRAMING_TOKENS, CallTokens, Exchange, cost_of
 from bascule.models.run_account import Definitions, account_journal, account_result
+from bascule.models.transcript import Transcript
 from bascule.tools import tool
 from tests.forks.backend import ForkBackend
 
@@ -194,3 +201,35 @@ def test_the_estimate_is_near_the_count_for_records_and_code() -> None:
     for text in (str(rows).replace("'", '"'), AGES * 20):
         exact = O200kCounter().count(text)
         assert abs(ByteEstimate().count(text) - exact) < exact / 3
+
+
+@pytest.mark.anyio
+async def test_the_command_counts_stores_recordings_and_the_runs_of_a_transcript(
+    forked: ForkBackend, tmp_path: Path
+) -> None:
+    store = SqliteStore(tmp_path / "runs.db")
+    async with Executor([list_people, get_age], backend=forked, store=store) as executor:
+        first = await executor.run(AGES, seed=1)
+        await executor.run("get_age(person='someone')", seed=1)
+    journal = store.journal(first.run_id)
+    assert journal is not None
+    write_recording(make_recording(first.run_id, journal.entries), tmp_path / "run.jsonl")
+    store.close()
+    talk = Transcript(tmp_path / "talk.jsonl", redact=str)
+    talk.add("asked", text="How old?")
+    talk.add("finished", runs=[first.run_id, "run-gone"], input_tokens=1234, output_tokens=56)
+
+    def told(*arguments: str) -> Any:
+        return CliRunner().invoke(app, ["bench", "tokens", *arguments])
+
+    kept = str(tmp_path / "runs.db")
+    assert "2 tasks, 5 calls" in told("--store", kept).stdout
+    assert "1 tasks, 4 calls" in told(str(tmp_path / "run.jsonl")).stdout
+    spoken = told(str(tmp_path / "talk.jsonl"), "--store", kept)
+    assert "1 tasks, 4 calls" in spoken.stdout
+    assert "the provider counted 1,234 tokens in, 56 out" in spoken.stderr
+    assert "1 runs that are not there whole were left out" in spoken.stderr
+    assert "needs --store" in told(str(tmp_path / "talk.jsonl")).stderr
+    with (tmp_path / "talk.jsonl").open("a") as file:
+        file.write("no json\n")
+    assert "line 3" in told(str(tmp_path / "talk.jsonl"), "--store", kept).stderr

@@ -117,9 +117,24 @@ def test_people_see_what_would_change(tools: list[AnyTool]) -> None:
     write = tools[-1]
     assert write.preview is not None
     shown = write.preview({"path": "a.txt", "text": "alpha\nbeta\ngamma\n"}, NOBODY)
-    assert shown == "replaces a.txt:\n@@ -1,3 +1,3 @@\n alpha\n-Beta\n+beta\n gamma"
+    assert shown == "replaces a.txt:\nfrom line 1 on:\n@@ -1,4 +1,4 @@\n alpha\n-Beta\n+beta\n gamma\n "
     assert write.preview({"path": "n.txt", "text": "x"}, NOBODY) == "makes n.txt, 1 bytes:\n+x"
     assert "more lines)" in write.preview({"path": "n.txt", "text": "x\n" * 5000}, NOBODY)
+
+
+def test_a_change_far_down_in_a_long_file_is_shown_and_one_too_long_is_said(root: Path) -> None:
+    write = files.tools(root, writable=True)[-1]
+    assert write.preview is not None
+    lines = [f"line {number}" for number in range(50_000)]
+    (root / "long.txt").write_text("\n".join(lines))
+    changed = [*lines[:40_000], "CHANGED", *lines[40_001:]]
+    shown = write.preview({"path": "long.txt", "text": "\n".join(changed)}, NOBODY)
+    assert shown.startswith("replaces long.txt:\nfrom line 39999 on:")
+    assert "-line 40000\n+CHANGED" in shown
+    shown = write.preview({"path": "long.txt", "text": "\n".join(reversed(lines))}, NOBODY)
+    assert "lines 1 to 50000 give way to these 50000 lines (not compared):\n+line 49999" in shown
+    assert shown.endswith("more lines)")
+    assert write.preview({"path": "long.txt", "text": "\n".join(lines)}, NOBODY).endswith("(no line changes)")
 
 
 def test_writing_is_only_offered_where_it_was_asked_for(root: Path) -> None:

@@ -21,6 +21,9 @@ MAX_NODES: Final = 200
 MAX_BITS: Final = 4096
 """Size of the largest integer on the way, about 1233 digits."""
 
+MAX_RESULT_BITS: Final = 1023
+"""Size of a result: within what any reader of JSON can hold as a number, about 308 digits."""
+
 MAX_FACTORIAL: Final = 400
 
 Number = int | float
@@ -115,6 +118,8 @@ def evaluate(expression: str) -> Number:
         raise ValueError("division by zero") from error
     except OverflowError as error:
         raise ValueError("a number on the way is too large") from error
+    if isinstance(value, int) and value.bit_length() > MAX_RESULT_BITS:
+        raise ValueError("the result is too large; it has more than 308 digits")
     return _checked(value)
 
 

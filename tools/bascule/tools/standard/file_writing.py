@@ -14,7 +14,8 @@ from bascule.tools.standard.confined import Confined, open_file
 
 MAX_WRITE_BYTES: Final = 1 << 20
 MAX_DIFF_LINES: Final = 200
-_MAX_COMPARED_LINES: Final = 5000
+_MAX_COMPARED_LINES: Final = 2000
+"""Changed lines that are compared; comparing more could take long, and would not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,16 +83,33 @@ def describe_change(folder: Confined, path: str, text: str) -> str:
         lines = text.split("\n")
         shown = [f"makes {path}, {len(text.encode())} bytes:", *(f"+{line}" for line in lines)]
     else:
-        old = before[0].decode("utf-8", "replace").splitlines()
-        shown = [f"replaces {path}:"]
-        shown += list(
-            difflib.unified_diff(
-                old[:_MAX_COMPARED_LINES], text.splitlines()[:_MAX_COMPARED_LINES], lineterm="", n=2
-            )
-        )[2:]
-        if len(shown) == 1:
-            shown.append("(no line changes)")
+        shown = [
+            f"replaces {path}:",
+            *_compare(before[0].decode("utf-8", "replace").split("\n"), text.split("\n")),
+        ]
     if len(shown) > MAX_DIFF_LINES:
         left = len(shown) - MAX_DIFF_LINES
         shown = [*shown[:MAX_DIFF_LINES], f"({left} more lines)"]
     return "\n".join(shown)
+
+
+def _compare(old: list[str], new: list[str]) -> list[str]:
+    """Return the difference of two texts by lines; of long ones, that and where it is too long to show."""
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    gone, come = old[start : len(old) - end], new[start : len(new) - end]
+    if not gone and not come:
+        return ["(no line changes)"]
+    if max(len(gone), len(come)) > _MAX_COMPARED_LINES:
+        return [
+            f"lines {start + 1} to {start + len(gone)} give way to these {len(come)} lines (not compared):",
+            *(f"+{line}" for line in come),
+        ]
+    first, last = max(start - 2, 0), 2 if end >= 2 else end
+    around = (old[first : len(old) - end + last], new[first : len(new) - end + last])
+    found = list(difflib.unified_diff(*around, lineterm="", n=2))[2:]
+    return [f"from line {first + 1} on:", *found]

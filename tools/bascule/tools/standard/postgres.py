@@ -9,6 +9,7 @@ as one statement, and only ever sees parameters as values. Needs the extra ``pos
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_ROW_BYTES: Final = 1 << 20
 CONNECT_S: Final = 5
+CHECKED_S: Final = 60.0
+"""Seconds for which the rights of a role are taken as they were found."""
 
 _POWERS: Final = """
 SELECT rolname FROM pg_roles
@@ -81,7 +84,7 @@ class PostgresReader:
         self._tables = frozenset(table if "." in table else f"public.{table}" for table in tables)
         self._max_rows = max_rows
         self._timeout_s = timeout_s
-        self._checked: set[str] = set()
+        self._checked: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def tables(self, address: str) -> list[Table]:
@@ -186,7 +189,7 @@ class PostgresReader:
         """
         user = connection.info.user
         with self._lock:
-            if user in self._checked:
+            if time.monotonic() - self._checked.get(user, -CHECKED_S) < CHECKED_S:
                 return
         powers = [name for (name,) in connection.execute(_POWERS)]
         relations = list(connection.execute(_RELATIONS))
@@ -209,7 +212,7 @@ class PostgresReader:
                 + grants_for("bascule_reader", sorted(self._tables)).replace("\n", " ").strip()
             )
         with self._lock:
-            self._checked.add(user)
+            self._checked[user] = time.monotonic()
 
 
 def _parse_alone(connection: psycopg.Connection[Any], statement: str) -> list[str]:
