@@ -89,7 +89,7 @@ def resume_run(
             print(f"bascule: {WEAKER}", file=sys.stderr)
         if not quiet:
             executor.subscribe(Progress(sys.stderr))
-        result = drive(executor, lambda: executor.resume(run, wait=wait))
+        result = drive(executor, lambda: executor.resume(run, wait=wait), sources=given_tools)
         given = given_flags(
             tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (),
             approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime,
