@@ -32,7 +32,7 @@ def search_tools(
     """Find tools as models do: best first, with their signatures."""
     import json
 
-    from bascule.bridge.display import show
+    from bascule.bridge.display import show_block
     from bascule.cli.toolset import look_at
     from bascule.tools.search import ToolIndex
 
@@ -48,8 +48,8 @@ def search_tools(
         if json_:
             print(json.dumps(asdict(match)))
         else:
-            print(show(match.signature, max_chars=400))
-            print(f"    {show(match.summary, max_chars=200)}".rstrip())
+            print(show_block(match.signature[:400]))
+            print(f"    {show_block(match.summary[:200])}".rstrip())
     if not matches:
         print("bascule: no tool matches; try other words", file=sys.stderr)
         raise typer.Exit(Exit.FAILED)

@@ -69,7 +69,7 @@ def list_tools(
         listed = ", ".join(
             f"{namespace or 'without namespace'} {count}" for namespace, count in counts.items()
         )
-        print(f"{len(registry)} tools: {listed}")
+        print(f"{len(registry)} tool{'s' if len(registry) != 1 else ''}: {listed}")
     for each in found.waiting:
         name = show(f"{each.server}: {each.tool}", max_chars=100)
         print(f"{name:<{width}}  {'waiting':<10}  {each.reason}: bascule tools confirm")
