@@ -143,3 +143,19 @@ def test_packages_of_the_standard_library_are_known() -> None:
         if spec is not None:
             is_package = spec.submodule_search_locations is not None
             assert (missing_in_python(f"{name}.inner") is None) == is_package, name
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("(5).__name__", "'int' object does not give `__name__` to scripts"),
+        ("int.__setattr__", "`__setattr__` can be read only from a class of yours or one it inherits from"),
+        ("int.__aenter__", "`__aenter__` can be read only from a class of yours or one it inherits from"),
+        (
+            "class Own(OSError):\n    def n(self):\n        return super().characters_written\nOwn().n()",
+            "super() does not give 'characters_written' of 'OSError' to scripts",
+        ),
+    ],
+)
+def test_what_plain_objects_do_not_give_is_named(script: str, message: str) -> None:
+    assert run(script).error.message == f"AttributeError: {message}"
