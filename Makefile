@@ -58,6 +58,7 @@ conformance: venv ## Run model-written scripts, and all tasks of two public benc
 bench: venv ## Measure floors, peers and Bascule in turn, then tokens; tables, verdicts, JSON under artifacts/
 	@$(GUEST) $(BIN)/python -m tests.bench
 	@$(BIN)/python -m tests.bench.stub_tokens
+	@$(BIN)/python -m tests.bench.openapi_import
 	@$(GUEST) $(BIN)/python -m tests.bench.tokens
 	@$(BIN)/python -m tests.bench.console_load
 

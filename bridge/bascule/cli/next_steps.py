@@ -57,6 +57,8 @@ class NextSteps:
 def given_flags(
     *,
     tools: Iterable[str],
+    search_tools: bool,
+    scratch: bool,
     policy: Iterable[Path],
     approve: str,
     isolation: str,
@@ -65,6 +67,8 @@ def given_flags(
 ) -> list[str]:
     """Return the flags that resuming a run needs again, those with their usual values left out."""
     flags = [word for each in tools for word in ("--tools", each)]
+    flags += ["--search-tools"] if search_tools else []
+    flags += ["--scratch"] if scratch else []
     flags += [word for each in policy for word in ("--policy", str(each))]
     flags += ["--approve", approve] if approve != "terminal" else []
     flags += ["--isolation", isolation] if isolation != "container" else []

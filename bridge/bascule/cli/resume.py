@@ -12,6 +12,7 @@ import typer
 
 from bascule.cli.driver import Approve, Isolation
 from bascule.cli.exits import Exit, exit_for_result
+from bascule.cli.extra_tools import ScratchFlag, SearchFlag, add_extra_tools
 from bascule.cli.store_option import JsonFlag, RunArgument, StoreOption, open_store
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def resume_run(
     store: StoreOption,
     run: RunArgument,
     tools: _Tools,
+    search_tools: SearchFlag = False,
+    scratch: ScratchFlag = False,
     policy: _Policy = None,
     approve: Annotated[
         Approve, typer.Option("--approve", help="Who decides where policy asks.")
@@ -71,9 +74,9 @@ def resume_run(
     opened = open_store(store)
     try:
         with tools_on_stderr():
-            registry = load_sources(*tools)
+            given_tools = load_sources(*tools)
         executor = Executor(
-            registry,
+            add_extra_tools(given_tools, opened, search_tools=search_tools, scratch=scratch),
             policy=Policy.load(*policy) if policy else None,
             approver=pick_approver(approve),
             isolation=isolation,
@@ -88,8 +91,8 @@ def resume_run(
             executor.subscribe(Progress(sys.stderr))
         result = drive(executor, lambda: executor.resume(run, wait=wait))
         given = given_flags(
-            tools=tools, policy=policy or (), approve=approve, isolation=isolation,
-            docker_host=docker_host, runtime=runtime,
+            tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (),
+            approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime,
         )  # fmt: skip
         steps = NextSteps(store=store, given=given)
         Telling(json=json_, receipts=receipts, quiet=quiet).tell(result, opened, steps)

@@ -12,6 +12,7 @@ import typer
 
 from bascule.cli.driver import Approve, Isolation
 from bascule.cli.exits import Exit, describe_exits, exit_for_rehearsal, exit_for_result
+from bascule.cli.extra_tools import ScratchFlag, SearchFlag, add_extra_tools
 from bascule.cli.limit_flags import add_limit_flags
 from bascule.cli.streams import tools_on_stderr
 
@@ -69,6 +70,8 @@ _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no 
 _FLAGS: Final[dict[str, Any]] = {
     "script": _Script,
     "tools": _Tools,
+    "search_tools": SearchFlag,
+    "scratch": ScratchFlag,
     "policy": _Policy,
     "user": _User,
     "secret": _Secret,
@@ -96,6 +99,8 @@ def run(
     script: str,
     *,
     tools: list[str],
+    search_tools: bool = False,
+    scratch: bool = False,
     policy: list[Path] | None = None,
     user: str | None = None,
     secret: list[str] | None = None,
@@ -134,9 +139,9 @@ def run(
     text = _read_script(script)
     kept: Store = MemoryStore(keep_values=record is not None) if store is None else SqliteStore(store)
     with tools_on_stderr():
-        registry = load_sources(*tools)
+        given_tools = load_sources(*tools)
     executor = Executor(
-        registry,
+        add_extra_tools(given_tools, kept, search_tools=search_tools, scratch=scratch),
         policy=Policy.load(*policy) if policy else None,
         approver=pick_approver(approve),
         isolation=isolation,
@@ -162,8 +167,8 @@ def run(
         if record is not None:
             _record(kept, result, record)
         given = given_flags(
-            tools=tools, policy=policy or (), approve=approve, isolation=isolation,
-            docker_host=docker_host, runtime=runtime,
+            tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (),
+            approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime,
         )  # fmt: skip
         steps = None if store is None else NextSteps(store=store, given=given)
         Telling(json=json, receipts=receipts, quiet=quiet).tell(result, kept, steps)

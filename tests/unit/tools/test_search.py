@@ -10,6 +10,7 @@ from bascule.tools import AnyTool, ToolDefinitionError, tool
 from bascule.tools.discovery import SearchableTools, discovery_tools
 from bascule.tools.embeddings import WordEmbedder
 from bascule.tools.search import MAX_LIMIT, ToolIndex
+from bascule.tools.source import KeepsSecrets
 from bascule.tools.words import query_words, split_words
 
 pytestmark = pytest.mark.anyio
@@ -156,6 +157,22 @@ async def test_searchable_tools_are_a_source_of_all_they_hold() -> None:
     assert tools["search_tools"].call({"query": "far", "limit": 5})[0].name == "far.away"
     await source.close()
     assert other.closed
+    assert source.secrets == frozenset()
+
+
+async def test_what_sources_keep_secret_is_still_told_by_the_searchable_source() -> None:
+    class Keeper:
+        name = "keeper"
+        secrets = frozenset({"key-of-the-keeper"})
+
+        async def open(self) -> list[AnyTool]:
+            return [make("far.leak", "Say what must not be said.")]
+
+        async def close(self) -> None: ...
+
+    source = SearchableTools([SearchableTools([Keeper()]), *TOOLS])
+    assert isinstance(source, KeepsSecrets)
+    assert source.secrets == {"key-of-the-keeper"}
 
 
 def test_words_are_taken_apart_and_folded() -> None:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from bascule.tools.registry import Registry
 from bascule.tools.search import Embedder, Match, ToolIndex
-from bascule.tools.source import AnySource, open_sources, split_sources
+from bascule.tools.source import AnySource, KeepsSecrets, open_sources, split_sources
 from bascule.tools.tool import AnyTool, tool
 
 MAX_FOUND = 20
@@ -61,6 +61,12 @@ class SearchableTools:
         self._embedder = embedder
         self._pinned = pinned
         self._stack = AsyncExitStack()
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Secrets of the sources among the tools, to be kept out of scripts, journals and logs."""
+        keepers = [each for each in self._sources if isinstance(each, KeepsSecrets)]
+        return frozenset(secret for each in keepers for secret in each.secrets)
 
     async def open(self) -> list[AnyTool]:
         """See `ToolSource.open`."""
