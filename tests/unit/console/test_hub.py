@@ -24,8 +24,8 @@ async def test_a_stream_learns_what_left_since_it_last_looked() -> None:
         store.approvals.move(ApprovalMove(id=record.id, version=1, state="approved"))
         await hub.look()
     await hub.look()
-    assert hub.left_since(seen) == {record.id for record in records[:2]}
-    assert hub.left_since(seen + 1) == {records[1].id}
+    assert hub.left_since(seen) == frozenset(record.id for record in records[:2])
+    assert hub.left_since(seen + 1) == frozenset({records[1].id})
     assert hub.left_since(hub.looks) == frozenset()
     assert hub.pending_ids == {record.id for record in records[2:]}
 
