@@ -38,6 +38,10 @@ TOOLS = {"find": find}
         ("x = None\nx.strip().lower()", "`x` is None: test for None before `.strip`"),
         ("def f(row):\n    return row['n']\nf(None)", "`row` is None: test for None before `['n']`"),
         (f"x = None\nx[{'n' * 100!r}]", f"`x` is None: test for None before `['{'n' * 79}…]`"),
+        (
+            "import operator\nsorted([None, None], key=operator.itemgetter(0))",
+            "the value is None: test for None first",
+        ),
         ("x = None\nfor y in x:\n    pass", "a value is None: test for None first"),
         ("a, b = None", "a value is None: test for None first"),
         (
@@ -150,6 +154,10 @@ def test_packages_of_the_standard_library_are_known() -> None:
     [
         ("(5).__name__", "'int' object does not give `__name__` to scripts"),
         ("int.__setattr__", "`__setattr__` can be read only from a class of yours or one it inherits from"),
+        (
+            "import datetime\ndatetime.date.__repr__",
+            "`__repr__` can be read only from a class of yours or one it inherits from",
+        ),
         ("int.__aenter__", "`__aenter__` can be read only from a class of yours or one it inherits from"),
         (
             "class Own(OSError):\n    def n(self):\n        return super().characters_written\nOwn().n()",
