@@ -1,17 +1,21 @@
 """Load on a console over loopback: open streams, pending approvals, decisions at a rate; nothing is lost.
 
 ``python -m tests.bench.console_load [STREAMS] [PENDING] [PER_SECOND] [SECONDS]``. The console is a process of
-its own. Half of the decisions are sent twice at once, by two people: one of each pair must be written.
+its own. Half of the decisions are sent twice at once, by two people: one of each pair must be written. After
+`DEADLINE_S` it gives up, and says so.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +28,12 @@ from bascule.bridge.sqlite_store import SqliteStore
 from tests.integration.console_server import Server, make_server, wait_until
 
 CALLS_PER_RUN: Final = 250
+STILL_S: Final = 30.0
+"""Without one more call that was executed, before the rest is taken for lost."""
+
+DEADLINE_S: Final = 420
+"""For all of ``main``: starting, asking, deciding, executing and checking."""
+
 RULES: Final = """
 version: 1
 rules:
@@ -48,6 +58,7 @@ class Load:
         seconds: from the first decision to the last answer.
         p95_s: of one decision, on its way and back.
         memory_bytes: resident memory of the console before and at its highest while deciding.
+        cpu_s: of the console, from the first decision until the last call was executed.
     """
 
     decided: int
@@ -58,28 +69,48 @@ class Load:
     seconds: float
     p95_s: float
     memory_bytes: tuple[int, int]
+    cpu_s: float
     problems: tuple[str, ...]
 
 
-def measure(folder: Path, *, streams: int, pending: int, per_second: float, seconds: float) -> Load:
-    """Load a console, and hold what happened against the store."""
+def measure(
+    folder: Path,
+    *,
+    streams: int,
+    pending: int,
+    per_second: float,
+    seconds: float,
+    say: Callable[[str], None] = lambda _: None,
+) -> Load:
+    """Load a console, and hold what happened against the store; ``say`` is told what begins."""
     server = make_server(
         folder, "--requests-per-minute", "1000000", "--live-subscribers", str(streams + 10),
-        "--calls", "100000", "--run-s", "86400", "--hold-warm-s", "3600", policy=RULES,
+        "--calls", "100000", "--run-s", "86400", "--hold-warm-s", "3600",
+        # On a busy machine a guest that is handed 250 results one by one runs for longer than 30 s.
+        "--wall-s", "600", "--cpu-s", "600", policy=RULES,
     )  # fmt: skip
     try:
         return _measure(
-            server, streams=streams, pending=pending, count=int(per_second * seconds), rate=per_second
+            server,
+            streams=streams,
+            pending=pending,
+            count=int(per_second * seconds),
+            rate=per_second,
+            say=say,
         )
     finally:
         server.stop()
 
 
-def _measure(server: Server, *, streams: int, pending: int, count: int, rate: float) -> Load:
+def _measure(
+    server: Server, *, streams: int, pending: int, count: int, rate: float, say: Callable[[str], None]
+) -> Load:
+    say(f"opening {streams} streams")
     watchers = [_Watcher(server) for _ in range(streams)]
     for watcher in watchers:
         watcher.start()
     wait_until(lambda: all(watcher.seen for watcher in watchers), within_s=180)
+    say(f"asking {pending + count} times")
     left = pending + count
     runs: list[str] = []
     while left > 0:
@@ -87,10 +118,13 @@ def _measure(server: Server, *, streams: int, pending: int, count: int, rate: fl
         runs.append(server.submit(SCRIPT.replace("COUNT", str(size)))["id"])
         left -= size
     found = _all_pending(server, pending + count)
+    say(f"deciding {count} times, {rate:g} a second")
     before = _memory(server)
+    cpu_before_s = _cpu_s(server)
     highest = before
     began = time.monotonic()
-    with ThreadPoolExecutor(32) as pool:
+    pool = ThreadPoolExecutor(32)
+    try:
         futures: list[Future[tuple[int, float]]] = []
         for number, approval in enumerate(found[:count]):
             time.sleep(max(0.0, began + number / rate - time.monotonic()))
@@ -99,14 +133,20 @@ def _measure(server: Server, *, streams: int, pending: int, count: int, rate: fl
             if number % 50 == 0:
                 highest = max(highest, _memory(server))
         answers = [future.result() for future in futures]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
     took = time.monotonic() - began
     highest = max(highest, _memory(server))
+    say("waiting for the streams")
     wait_until(
         lambda: all(watcher.seen[-1] == pending for watcher in watchers if watcher.alive), within_s=180
     )
     missed = sum(not watcher.alive or watcher.seen[-1] != pending for watcher in watchers)
+    say("waiting for the calls")
     sent = server.folder / "sent.txt"
-    wait_until(lambda: sent.exists() and len(sent.read_text("utf-8").splitlines()) >= count, within_s=180)
+    executed = _executed(sent, count)
+    cpu_s = _cpu_s(server) - cpu_before_s
+    say("checking the audit chain")
     for watcher in watchers:
         watcher.stop()
     statuses = Counter(status for status, _ in answers)
@@ -118,11 +158,12 @@ def _measure(server: Server, *, streams: int, pending: int, count: int, rate: fl
         decided=count,
         written=statuses[200],
         refused=statuses[409],
-        executed=len(sent.read_text("utf-8").splitlines()),
+        executed=executed,
         missed=missed,
         seconds=took,
         p95_s=times[int(len(times) * 0.95)],
         memory_bytes=(before, highest),
+        cpu_s=cpu_s,
         problems=problems,
     )
 
@@ -134,17 +175,31 @@ def _decide(server: Server, who: str, approval: dict[str, Any]) -> tuple[int, fl
 
 
 def _all_pending(server: Server, count: int) -> list[dict[str, Any]]:
-    def look() -> list[dict[str, Any]] | None:
-        found: list[dict[str, Any]] = []
-        cursor = ""
-        while True:
-            page = server.api("olga", "GET", f"/v1/approvals?limit=500{cursor}").json()
-            found += page["approvals"]
-            if page["cursor"] is None:
-                return found if len(found) >= count else None
-            cursor = f"&cursor={page['cursor']}"
+    def look() -> bool:
+        time.sleep(0.5)  # only the console's own work is to be measured
+        told: int = server.api("olga", "GET", "/v1/approvals?limit=1").json()["pending"]
+        return told >= count
 
-    return wait_until(look, within_s=300)
+    wait_until(look, within_s=180)
+    found: list[dict[str, Any]] = []
+    cursor = ""
+    while True:
+        page = server.api("olga", "GET", f"/v1/approvals?limit=500{cursor}").json()
+        found += page["approvals"]
+        if page["cursor"] is None:
+            return found
+        cursor = f"&cursor={page['cursor']}"
+
+
+def _executed(sent: Path, count: int) -> int:
+    """Return how many calls were executed, once it is enough or nothing comes any more."""
+    executed, since = -1, time.monotonic()
+    while executed < count and time.monotonic() - since < STILL_S:
+        found = len(sent.read_text("utf-8").splitlines()) if sent.exists() else 0
+        if found != executed:
+            executed, since = found, time.monotonic()
+        time.sleep(0.05)
+    return executed
 
 
 def _memory(server: Server) -> int:
@@ -152,6 +207,12 @@ def _memory(server: Server) -> int:
     text = Path(f"/proc/{server.process.pid}/status").read_text("ascii")
     (line,) = [each for each in text.splitlines() if each.startswith("VmRSS")]
     return int(line.split()[1]) << 10
+
+
+def _cpu_s(server: Server) -> float:
+    assert server.process is not None
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class _Watcher(threading.Thread):
@@ -176,7 +237,7 @@ class _Watcher(threading.Thread):
             with self._session.get(
                 f"{self._url}/live/inbox", headers={"cookie": self._cookie}, stream=True, timeout=120
             ) as answer:
-                for line in answer.iter_lines(chunk_size=1):
+                for line in answer.iter_lines(chunk_size=4096):
                     if self._ended:
                         return
                     if line.startswith(b"data: "):
@@ -192,11 +253,23 @@ class _Watcher(threading.Thread):
 
 def main() -> None:
     """Measure and print."""
+    began = time.monotonic()
+
+    def say(step: str) -> None:
+        print(f"{time.monotonic() - began:6.1f} s  {step}", file=sys.stderr, flush=True)
+
+    def give_up(number: int, frame: object) -> None:
+        raise TimeoutError(f"the load was not through within {DEADLINE_S} s: the step above did not end")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(DEADLINE_S)
     given = [float(each) for each in sys.argv[1:]] + [200, 1000, 50, 60][len(sys.argv) - 1 :]
     with tempfile.TemporaryDirectory() as folder:
         load = measure(
-            Path(folder), streams=int(given[0]), pending=int(given[1]), per_second=given[2], seconds=given[3]
-        )
+            Path(folder), streams=int(given[0]), pending=int(given[1]), per_second=given[2], seconds=given[3],
+            say=say,
+        )  # fmt: skip
+    signal.alarm(0)
     print(load)
     lost = load.written != load.decided or load.executed != load.decided or load.missed or load.problems
     sys.exit(1 if lost else 0)

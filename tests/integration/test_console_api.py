@@ -401,6 +401,10 @@ def test_the_commands_work_against_a_server_as_on_a_store(server: Server) -> Non
     status, rows, _ = command(server, "vera", "runs", "list", "--json")
     assert status == 0
     assert waiting in rows
+    assert "dropped by retention" not in rows
+    server.tokens["nobody"] = "bsc_wrong"
+    status, _, said = command(server, "nobody", "runs", "list")
+    assert (status, "BASCULE_TOKEN" in said) == (77, True)
     assert command(server, "app", "runs", "cancel", waiting)[0] == 0
     assert server.finished(waiting)["outcome"] == "cancelled"
     assert command(server, "app", "runs", "cancel", "run-unknown")[0] == 1

@@ -108,10 +108,12 @@ class ApprovalTable(Protocol):
         limit: int = 1000,
         newest: bool = False,
         before: str | None = None,
+        ids: Collection[str] | None = None,
     ) -> list[ApprovalRecord]:
         """Return records, oldest first; all given conditions hold; no states means all.
 
         Args:
+            ids: only these; what it costs depends on how many they are, not on how many the store holds.
             newest: the newest ones, newest first.
             before: with ``newest``, only those that were asked before the one of this id.
         """

@@ -79,7 +79,7 @@ class Asking:
     def __post_init__(self) -> None:
         self._script_sha256 = hashlib.sha256(self.script.encode("utf-8", "surrogatepass")).hexdigest()
         self.grants = RunGrants(self.store, self.run_id)
-        self._watch = Watch(self.store, self.run_id, remind=self.remind)
+        self._watch = Watch(self.store, remind=self.remind)
         self._prompter = Prompter(
             run_id=self.run_id,
             policy=self.policy,

@@ -22,13 +22,16 @@ Resume = Callable[[str], Awaitable[Result]]
 _log = logging.getLogger("bascule.bridge")
 
 
-async def see_through(store: Store, result: Result, resume: Resume) -> Result:
+async def see_through(
+    store: Store, result: Result, resume: Resume, *, leave: Callable[[str], bool] = lambda run_id: False
+) -> Result:
     """Wait for a suspended run and resume it until it is not suspended any more.
 
     Args:
         resume: takes a run up, and returns when it ends or is suspended again.
+        leave: whether a suspended run, by its id, is left so.
     """
-    while result.status == "suspended":
+    while result.status == "suspended" and not leave(result.run_id):
         await wait_until_due(store, result.run_id)
         try:
             result = await resume(result.run_id)

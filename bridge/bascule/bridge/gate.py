@@ -119,7 +119,7 @@ class Gate:
             earlier = self.ledger.denied.get(record.identity)
             if earlier is not None:
                 raise denied(f"the same call was denied before in this run: {earlier}")
-            grant = self.asking.grants.find(tool, arguments.canonical, requirement)
+            grant = self.asking.grants.find(tool, arguments.canonical, requirement, seq=record.call.seq)
             if grant is not None:
                 record.approved_by = f"{grant.by} (grant)"
                 return Clearance(arguments=arguments, requirement=grant.requirement, grant=grant)

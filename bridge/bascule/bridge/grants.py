@@ -23,9 +23,10 @@ _KEPT_S: Final = 400 * 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A grant in force: the approval it was given with."""
+    """A grant in force: the approval it was given with, and the call ``seq`` that one was about."""
 
     approval_id: str
+    seq: int
     rule: GrantRule
     requirement: Requirement
     by: str
@@ -54,7 +55,13 @@ def read_grant(record: ApprovalRecord, card: Card) -> Grant | None:
     """Return the grant that was given with an approval, if one was."""
     if card.grant is None or record.state not in GRANTED_STATES:
         return None
-    return Grant(approval_id=record.id, rule=card.grant, requirement=card.requirement, by=card.approved_by)
+    return Grant(
+        approval_id=record.id,
+        seq=record.seq,
+        rule=card.grant,
+        requirement=card.requirement,
+        by=card.approved_by,
+    )
 
 
 def revoke_grant(table: ApprovalTable, approval_id: str, *, by: str, channel: str) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from bascule.bridge.errors import LeaseLost, ResumeError, StoreError
 from bascule.bridge.failure import secret_in_script
@@ -66,7 +66,7 @@ async def resume_script(run_id: str, around: Surroundings, guest: Guest | None =
             )
     except BaseException:
         with contextlib.suppress(StoreError, LeaseLost):
-            await around.store.release(journal, row.left_as("suspended"))
+            await _finish(around.store.release(journal, row.left_as("suspended")))
         raise
     journal.append(EventKind.RESUMED)
     journal.audit("run.resumed")
@@ -100,17 +100,40 @@ async def _drive(
         await _leave(order, around.store, journal, run, result)
     except BaseException:
         # Also when this task is cancelled. The run can be resumed, whatever broke.
-        if run is not None:
-            await asyncio.shield(run.clean_up())
-        with contextlib.suppress(StoreError, LeaseLost):
-            record = order.record("suspended", reason="its host stopped working on it")
-            await asyncio.shield(around.store.release(journal, record))
+        await _finish(_abandon(order, around.store, journal, run))
         raise
     finally:
         if keeper is not None:
             keeper.cancel()
     narrator.run("run.finished", text=result.status, duration_s=result.usage.wall_s)
     return result
+
+
+async def _abandon(order: RunOrder, store: Store, journal: Journal, run: LiveRun | None) -> None:
+    """Leave a run that broke off so that it can be resumed; a store that fails hides no first cause."""
+    if run is not None:
+        await run.clean_up()
+    with contextlib.suppress(StoreError, LeaseLost):
+        record = order.record("suspended", reason="its host stopped working on it")
+        await store.release(journal, record)
+
+
+async def _finish(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work that no cancellation may cut short, however often it comes; raise the last one after it.
+
+    A cancel scope of anyio, which web and MCP servers use, cancels its task again at every turn of the event
+    loop: `asyncio.shield` would let go of the work, and the loop would end before it.
+    """
+    task = asyncio.ensure_future(work)
+    interrupted: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as cancelled:
+            interrupted = cancelled
+    task.result()
+    if interrupted is not None:
+        raise interrupted
 
 
 async def _refuse(order: RunOrder, around: Surroundings, error: ScriptError) -> Result:

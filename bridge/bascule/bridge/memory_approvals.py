@@ -35,14 +35,24 @@ class MemoryApprovals:
         limit: int = 1000,
         newest: bool = False,
         before: str | None = None,
+        ids: Collection[str] | None = None,
     ) -> list[ApprovalRecord]:
         """See `ApprovalTable.find`."""
-        ids = self._records if run_id is None else self._of_run.get(run_id, ())
+        known = self._records if run_id is None else self._of_run.get(run_id, ())
+        looked_at = (
+            map(self._records.__getitem__, known)
+            if ids is None
+            else (self._records[each] for each in dict.fromkeys(ids) if each in self._records)
+        )
         found = [
             record
-            for record in map(self._records.__getitem__, ids)
-            if (seq is None or record.seq == seq) and (not states or record.state in states)
+            for record in looked_at
+            if (run_id is None or record.run_id == run_id)
+            and (seq is None or record.seq == seq)
+            and (not states or record.state in states)
         ]
+        if ids is not None:
+            found.sort(key=lambda record: (record.created_at, record.id))
         if newest:
             found.sort(key=lambda record: (record.created_at, record.id), reverse=True)
         if before is not None:

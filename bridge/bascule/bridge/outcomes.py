@@ -23,8 +23,15 @@ from bascule.bridge.result import JsonValue
 from bascule.bridge.spelling import find_whole_floats
 from bascule.tools import AnyTool, Arguments, ArgumentsInvalid, ResultInvalid, ToolDefinitionError
 
-BY_PEOPLE: Final = ("the operator denied this call", "nobody decided about this call in time")
-"""How messages of denials by people begin; the same call is denied again without asking."""
+BY_PEOPLE: Final = (
+    "the operator denied this call",
+    "nobody decided about this call in time",
+    "nobody approved this call",
+)
+"""How messages of denials begin where people could decide; the same call is denied again without asking."""
+
+_NO_PERSON: Final = ("bascule", "deny_all")
+"""Names under which calls are denied that no person has seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +94,8 @@ def read_outcome(question: Question, approval: ApprovalRecord, card: Card, ledge
             if last is not None and last.verdict == "terminate":
                 raise RunTerminated(f"an operator ended the run: {reason}", line=question.record.call.line)
             ledger.denied[question.record.identity] = reason
-            raise denied(f"{BY_PEOPLE[0]}: {reason}")
+            said = BY_PEOPLE[2 if last is not None and last.by in _NO_PERSON else 0]
+            raise denied(f"{said}: {reason}")
         case ApprovalState.EXPIRED:
             if card.requirement.on_expiry == "terminate":
                 message = "nobody decided about a call in time, which ends this run"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bascule.bridge.approval_card import Card, read_card
+from bascule.bridge.approval_card import ApprovalState, Card, read_card
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.grants import Grant, is_in_force, read_grant, read_grants
 from bascule.bridge.requirement import Requirement
@@ -31,13 +31,24 @@ class RunGrants:
         self.tools: dict[str, None] = {}
         self.asked = False
 
-    def find(self, tool: AnyTool, canonical: bytes, requirement: Requirement) -> Grant | None:
-        """Return a grant that lets a call through and is not used up."""
+    def find(self, tool: AnyTool, canonical: bytes, requirement: Requirement, *, seq: int) -> Grant | None:
+        """Return a grant that lets call ``seq`` through and is not used up."""
         self._load()
         for grant in self._grants:
-            if grant.covers(tool, canonical, requirement) and self.is_usable(grant):
+            if (
+                grant.covers(tool, canonical, requirement)
+                and self.is_usable(grant)
+                and not self._is_own(grant, seq)
+            ):
                 return grant
         return None
+
+    def _is_own(self, grant: Grant, seq: int) -> bool:
+        """Tell whether the call has the very approval that the grant was given with, still to be used."""
+        if grant.seq != seq:
+            return False
+        record = self._store.approvals.get(grant.approval_id)
+        return record is not None and record.state == ApprovalState.APPROVED
 
     def is_usable(self, grant: Grant) -> bool:
         """Tell whether a grant is good for one more call, and nobody took it back."""

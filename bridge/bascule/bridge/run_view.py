@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -22,6 +22,9 @@ from bascule.bridge.result import Result, receipt_json
 from bascule.bridge.runs import decode_result
 from bascule.bridge.store import RunRecord, Store
 from bascule.wire import ToolFailure
+
+MAX_TITLE_CHARS: Final = 200
+"""Characters of a script's first line that are its title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,3 +201,12 @@ def _completed(facts: Mapping[str, Any]) -> dict[str, Any]:
         failure = msgspec.convert(facts["failure"], ToolFailure)
         found["error"] = CallError(kind=failure.kind, message=failure.message)
     return found
+
+
+def title_of(script: str) -> str:
+    """Return the first line of a script that says something, without the sign of a comment; untrusted."""
+    for line in script.split("\n"):
+        text = line.strip().removeprefix("#").strip()
+        if text:
+            return text[:MAX_TITLE_CHARS]
+    return ""

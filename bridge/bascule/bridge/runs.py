@@ -7,17 +7,20 @@ from typing import Any
 
 import msgspec
 
+from bascule.bridge.approval_card import ApprovalState, moved
+from bascule.bridge.approvals_table import ApprovalConflict
 from bascule.bridge.errors import ResumeError, RunBusy, RunNotFound
 from bascule.bridge.history import read_history
-from bascule.bridge.journal import EventKind
+from bascule.bridge.journal import EventKind, Journal
 from bascule.bridge.receipt import CallError, CallState, Receipt
 from bascule.bridge.result import JsonValue, Result, Status, Usage, ValueSource
+from bascule.bridge.run_grants import MAX_RECORDS
 from bascule.bridge.store import LEASE_S, Answer, Store
 from bascule.wire import Note, ScriptError
 
 
 async def cancel_run(store: Store, run_id: str) -> bool:
-    """End a run; a live worker is told to, a suspended one is finished here.
+    """End a run; a live worker is told to, a suspended one is finished here, its approvals with it.
 
     Returns:
         False when it is finished already, or unknown.
@@ -30,12 +33,25 @@ async def cancel_run(store: Store, run_id: str) -> bool:
         return True
     row = store.run(run_id)
     assert row is not None
+    await _cancel_approvals(store, journal)
     error = ScriptError(kind="cancelled", message="cancelled: somebody ended this run")
     result = Result(run_id=run_id, status="cancelled", errors=(error,))
     journal.append(EventKind.FINISHED, result.to_json(), status="cancelled", error="cancelled")
     journal.audit("run.finished", status="cancelled", error="cancelled")
     await store.release(journal, row.left_as("finished", outcome="cancelled"))
     return True
+
+
+async def _cancel_approvals(store: Store, journal: Journal) -> None:
+    """End what people were still asked about: nobody shall decide about calls that will never be made."""
+    open_ = (ApprovalState.PENDING, ApprovalState.APPROVED)
+    while records := store.approvals.find(run_id=journal.run_id, states=open_, limit=MAX_RECORDS):
+        for record in records:
+            journal.audit("approval.cancelled", approval=record.id, seq=record.seq)
+        try:
+            await journal.commit(move=[moved(record, ApprovalState.CANCELLED) for record in records])
+        except ApprovalConflict:
+            continue  # one was decided meanwhile; what stands now is read again
 
 
 def resolve_call(store: Store, run_id: str, seq: int, answer: Answer, *, attempt: int | None = None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Collection, Mapping
@@ -37,10 +38,15 @@ class SqliteApprovals:
         limit: int = 1000,
         newest: bool = False,
         before: str | None = None,
+        ids: Collection[str] | None = None,
     ) -> list[ApprovalRecord]:
         """See `ApprovalTable.find`."""
         conditions: list[str] = []
         values: list[object] = []
+        if ids is not None:
+            # One value however many ids: one statement for all, and no limit on variables.
+            conditions.append("id IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(list(ids)))
         if run_id is not None:
             conditions.append("run_id = ?")
             values.append(run_id)

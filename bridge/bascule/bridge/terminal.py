@@ -67,7 +67,8 @@ class TerminalApprover:
         if not sys.stdin.isatty():
             shown = ", ".join(show(request.tool) for request in requests)
             print(f"bascule: no terminal to ask about {shown}; denied", file=sys.stderr)
-            return [_reject("there is no terminal to ask") for _ in requests]
+            no = Decision(verdict="reject", reason="there is no terminal to ask", by="bascule")
+            return [no for _ in requests]
         lock = _one_at_a_time.setdefault(asyncio.get_running_loop(), asyncio.Lock())
         async with lock, _screen_held():  # the second for other event loops of this process
             read, write = sys.stdin.fileno(), sys.stderr
@@ -191,7 +192,14 @@ def edit_arguments(canonical: bytes, text: str) -> dict[str, JsonValue]:
         if not isinstance(found, dict):
             raise ValueError(f"there is nothing at {path.strip()}")
         holder = found
-    holder[last] = cast("JsonValue", json.loads(value))
+    try:
+        holder[last] = cast("JsonValue", json.loads(value))
+    except ValueError as error:
+        quoted = f"{path.strip()}={json.dumps(value, ensure_ascii=False)}"
+        raise ValueError(
+            f"{show(value, max_chars=100)} is not JSON; text needs quotation marks:"
+            f" {show(quoted, max_chars=200)}"
+        ) from error
     return arguments
 
 

@@ -1,7 +1,8 @@
 """Watches the approvals one run waits for: decided from anywhere, expired, or due for a reminder.
 
 One task per run, however many approvals wait. The store tells of changes made in this process; those of other
-processes are seen within `POLL_S`.
+processes are seen within `POLL_S`. A look reads all that are waited for, and every change anywhere in the
+store calls for one, so a run that waits for many looks less often: otherwise n decisions would cost n² reads.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.decide import expire
 from bascule.bridge.store import POLL_S, Store
 
-MAX_WATCHED: Final = 20_000
 REMIND_AT: Final = (0.5, 0.9)
 """Shares of an approval's time after which people are reminded of it."""
 
 _SLACK_S: Final = 0.01
+_GAP_S: Final = 0.001
+"""Between two looks, for each approval that is waited for; `POLL_S` at most."""
 
 
 class Watch:
@@ -30,9 +32,8 @@ class Watch:
         remind: called with an approval of which people should be reminded.
     """
 
-    def __init__(self, store: Store, run_id: str, *, remind: Callable[[ApprovalRecord], None]) -> None:
+    def __init__(self, store: Store, *, remind: Callable[[ApprovalRecord], None]) -> None:
         self._store = store
-        self._run_id = run_id
         self._remind = remind
         self._waiting: dict[str, asyncio.Future[ApprovalRecord]] = {}
         self._reminded: dict[str, int] = {}
@@ -59,8 +60,11 @@ class Watch:
         try:
             while self._waiting:
                 wait_s = self._look()
+                looked_at = time.monotonic()
                 if self._waiting:
                     await self._store.changed(wait_s)
+                    gap_s = min(_GAP_S * len(self._waiting), POLL_S)
+                    await asyncio.sleep(max(looked_at + gap_s - time.monotonic(), 0.0))
         except Exception as broken:
             for future in self._waiting.values():
                 if not future.done():
@@ -69,25 +73,19 @@ class Watch:
     def _look(self) -> float:
         """Settle what is decided or expired; return the seconds until something can expire or is due."""
         approvals = self._store.approvals
-        pending = {
-            record.id: record
-            for record in approvals.find(
-                run_id=self._run_id, states=(ApprovalState.PENDING,), limit=MAX_WATCHED
-            )
-        }
         now = time.time()
         wait_s = POLL_S
-        for approval_id, future in list(self._waiting.items()):
-            record = pending.get(approval_id)
-            if record is None or (record.expires_at is not None and now >= record.expires_at):
-                if record is not None:
-                    expire(approvals, record)
-                after = approvals.get(approval_id)
-                if after is not None and after.state != ApprovalState.PENDING and not future.done():
-                    future.set_result(after)
-                    del self._waiting[approval_id]
-                continue
-            if record.expires_at is not None:
+        for record in approvals.find(ids=self._waiting, limit=len(self._waiting)):
+            over = record.expires_at is not None and now >= record.expires_at
+            if over and record.state == ApprovalState.PENDING:
+                expire(approvals, record)
+                record = approvals.get(record.id) or record
+            if record.state != ApprovalState.PENDING:
+                future = self._waiting[record.id]
+                if not future.done():
+                    future.set_result(record)
+                    del self._waiting[record.id]
+            elif record.expires_at is not None:
                 wait_s = min(wait_s, record.expires_at - now + _SLACK_S)
                 self._remind_if_due(record, now)
         return max(wait_s, 0.0)

@@ -39,6 +39,23 @@ def pick_approver(name: Approve) -> Approver:
     return approvers[name]
 
 
+def has_pending(store: Store, run_id: str) -> bool:
+    """Tell whether people have yet to decide about calls of a run."""
+    return bool(store.approvals.find(run_id=run_id, states=("pending",), limit=1))
+
+
+async def see_through_unattended(executor: Executor, store: Store, result: Result) -> Result:
+    """Carry a suspended run on where only time holds it up; leave it so where people have to decide."""
+    from bascule.bridge.carrying import see_through
+
+    return await see_through(
+        store,
+        result,
+        lambda run_id: executor.resume(run_id, wait=False),
+        leave=lambda run_id: has_pending(store, run_id),
+    )
+
+
 def suspend_at_once(limits: Mapping[str, float | None], *, wait: bool) -> dict[str, float | None]:
     """Return limits under which a run that is not waited for is suspended without holding its sandbox.
 

@@ -29,6 +29,7 @@ class Exit(IntEnum):
     NO_INPUT = 66
     UNAVAILABLE = 69
     INTERNAL = 70
+    NO_PERMISSION = 77
     CONFIGURATION = 78
     INTERRUPTED = 130
     TERMINATED = 143
@@ -44,8 +45,9 @@ MEANINGS: Final[dict[Exit, str]] = {
     Exit.CANCELLED: "the run was cancelled",
     Exit.DIVERGED: "a resumed run did something else than before",
     Exit.NO_INPUT: "the script cannot be read",
-    Exit.UNAVAILABLE: "there is no sandbox: no engine, no image, or the wrong one",
+    Exit.UNAVAILABLE: "there is no sandbox (no engine, no image, the wrong one), or no console at --server",
     Exit.INTERNAL: "the guest or the host broke; no fault of the script",
+    Exit.NO_PERMISSION: "the console does not take the token, or the token lacks a right",
     Exit.CONFIGURATION: "tools or policy cannot be used",
     Exit.INTERRUPTED: "interrupted from the keyboard; the sandbox is gone",
     Exit.TERMINATED: "ended by SIGTERM or SIGHUP; the sandbox is gone",
@@ -81,9 +83,12 @@ def exit_for_error(error: BasculeError) -> Exit:
     """Return the status for an error that is not the script's."""
     from bascule.bridge import LimitsError, PolicyError
     from bascule.bridge.errors import DecisionRefused, ResumeError, RunBusy, RunNotFound, StoreError
+    from bascule.cli.remote import RemoteError
     from bascule.sandbox import SandboxError
     from bascule.tools import ToolDefinitionError, ToolLoadError
 
+    if isinstance(error, RemoteError):
+        return error.exit_status
     if isinstance(error, SandboxError):
         return Exit.UNAVAILABLE
     if isinstance(error, PolicyError | ToolDefinitionError | ToolLoadError):

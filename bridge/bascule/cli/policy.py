@@ -32,7 +32,8 @@ def lint(policy: _Files, tools: _Tools) -> None:
 
     loaded = Policy.load(*policy)
     loaded.check(look_at(tools).registry)
-    print(f"{len(loaded.rules)} rules, no faults, digest {loaded.digest[:16]}")
+    count = len(loaded.rules)
+    print(f"{count} rule{'s' if count != 1 else ''}, no faults, digest {loaded.digest[:16]}")
 
 
 @app.command("explain")

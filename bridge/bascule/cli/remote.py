@@ -30,6 +30,13 @@ PAGE: Final = 500
 class RemoteError(BasculeError):
     """Raised when a console refuses a request or cannot be reached; the code is the console's own."""
 
+    @property
+    def exit_status(self) -> Exit:
+        """With what the command ends."""
+        if self.code in ("unreachable", "no_console"):
+            return Exit.UNAVAILABLE
+        return Exit.NO_PERMISSION if self.code in ("token_missing", "right_missing") else Exit.FAILED
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteJournal:
@@ -45,6 +52,9 @@ class RemoteStore:
     Args:
         url: of the console.
         token: to come with.
+
+    Attributes:
+        titles: of runs that were listed, by id; None where the script was dropped.
 
     Raises:
         typer.Exit: there is no token, or the address is neither https nor this machine.
@@ -65,6 +75,7 @@ class RemoteStore:
         self._session.trust_env = False  # no netrc, no proxy that would be given the token
         self._session.headers["authorization"] = f"Bearer {secret}"
         self.approvals = self
+        self.titles: dict[str, str | None] = {}
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
         """Send one request and return what the console says.
@@ -79,11 +90,11 @@ class RemoteStore:
             )
             said: Any = answer.json()
         except requests.RequestException as error:
-            raise RemoteError(
-                "unreachable", f"{self.url} cannot be reached: {type(error).__name__}"
-            ) from error
+            raise _unreachable(self.url, error) from error
         except ValueError as error:
             raise RemoteError("no_console", f"{self.url} does not answer as a console does") from error
+        if answer.status_code == 401:
+            raise RemoteError("token_missing", f"{self.url} does not take the token in BASCULE_TOKEN")
         if answer.status_code >= 300:
             raise RemoteError(str(said.get("code", "refused")), str(said.get("detail", answer.status_code)))
         return said
@@ -143,14 +154,11 @@ class RemoteStore:
             wanted = min(PAGE, limit - len(found))
             page = self.ask("GET", "/v1/runs", status=status, limit=wanted, cursor=cursor)
             found += [_row(each) for each in page["runs"]]
+            self.titles.update((each["id"], each.get("title")) for each in page["runs"])
             cursor = page["cursor"]
             if cursor is None:
                 break
         return found
-
-    def script(self, run_id: str) -> str | None:
-        """Return nothing: a list does without what a request per run would cost."""
-        return None
 
     def resumable(self) -> list[str]:
         """Return nothing: a console takes up by itself what can go on."""
@@ -163,9 +171,7 @@ class RemoteStore:
                 f"{self.url}/v1/runs/{quote(run_id, safe='')}/journal", timeout=TIMEOUT_S
             )
         except requests.RequestException as error:
-            raise RemoteError(
-                "unreachable", f"{self.url} cannot be reached: {type(error).__name__}"
-            ) from error
+            raise _unreachable(self.url, error) from error
         if answer.status_code != 200:
             return None
         return RemoteJournal(run_id, tuple(_entry(json.loads(line)) for line in answer.content.splitlines()))
@@ -173,6 +179,16 @@ class RemoteStore:
     def close(self) -> None:
         """Close the connection."""
         self._session.close()
+
+
+def _unreachable(url: str, error: requests.RequestException) -> RemoteError:
+    """Return what to say of a connection that failed: the innermost reason, which names the trouble."""
+    reason: BaseException = error
+    if isinstance(error, requests.Timeout):
+        return RemoteError("unreachable", f"{url} cannot be reached: no answer within {TIMEOUT_S:g} s")
+    while (inner := reason.__cause__ or reason.__context__) is not None:
+        reason = inner
+    return RemoteError("unreachable", f"{url} cannot be reached: {reason}")
 
 
 def _record(said: Mapping[str, Any]) -> ApprovalRecord:

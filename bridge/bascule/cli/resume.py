@@ -16,6 +16,7 @@ from bascule.cli.extra_tools import ScratchFlag, SearchFlag, add_extra_tools
 from bascule.cli.store_option import JsonFlag, RunArgument, StoreOption, open_store
 
 if TYPE_CHECKING:
+    from bascule.bridge import Result
     from bascule.bridge.recording import Rerun
 
 _Tools = Annotated[
@@ -62,7 +63,14 @@ def resume_run(
     """Go on with a run that was suspended or whose host died, and print its result."""
     from bascule.bridge import Executor, Policy
     from bascule.bridge.limits import read_limits
-    from bascule.cli.driver import Telling, drive, pick_approver, suspend_at_once
+    from bascule.cli.driver import (
+        Telling,
+        drive,
+        has_pending,
+        pick_approver,
+        see_through_unattended,
+        suspend_at_once,
+    )
     from bascule.cli.logs import keep_log_safe
     from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
@@ -72,15 +80,26 @@ def resume_run(
 
     keep_log_safe()
     opened = open_store(store)
+    unattended = approve == "terminal" and not sys.stdin.isatty()
+    at_once = not wait or (unattended and has_pending(opened, run))
+
+    async def go_on() -> Result:
+        result = await executor.resume(run, wait=wait and not unattended)
+        return await see_through_unattended(executor, opened, result) if unattended and wait else result
+
     try:
+        if unattended and not quiet:
+            print(
+                "bascule: no terminal: what policy asks about is left to `bascule approvals`", file=sys.stderr
+            )
         with tools_on_stderr():
             given_tools = load_sources(*tools)
         executor = Executor(
             add_extra_tools(given_tools, opened, search_tools=search_tools, scratch=scratch),
             policy=Policy.load(*policy) if policy else None,
-            approver=pick_approver(approve),
+            approver=pick_approver("console" if unattended else approve),
             isolation=isolation,
-            limits=read_limits(suspend_at_once({}, wait=wait), os.environ),
+            limits=read_limits(suspend_at_once({}, wait=not at_once), os.environ),
             store=opened,
             docker_host=docker_host,
             runtime=runtime,
@@ -89,7 +108,7 @@ def resume_run(
             print(f"bascule: {WEAKER}", file=sys.stderr)
         if not quiet:
             executor.subscribe(Progress(sys.stderr))
-        result = drive(executor, lambda: executor.resume(run, wait=wait), sources=given_tools)
+        result = drive(executor, go_on, sources=given_tools)
         given = given_flags(
             tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (),
             approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime,

@@ -52,15 +52,6 @@ def describe_run(view: RunView, steps: NextSteps, *, width: int) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def title_of(script: str | None) -> str:
-    """Return the first line of a script that says something, without the sign of a comment."""
-    for line in ("" if script is None else script).split("\n"):
-        text = line.strip().removeprefix("#").strip()
-        if text:
-            return text
-    return "" if script is not None else "(script dropped by retention)"
-
-
 def describe_state(view: RunView) -> str:
     """Return in one word, or a few, where a run stands."""
     if view.left_behind:

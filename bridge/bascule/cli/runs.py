@@ -17,6 +17,7 @@ from bascule.cli.store_option import JsonFlag, PlaceOption, RunArgument, ServerO
 
 if TYPE_CHECKING:
     from bascule.bridge.journal import JournalEntry
+    from bascule.bridge.sqlite_store import SqliteStore
     from bascule.bridge.store import Answer, Store
     from bascule.cli.remote import RemoteStore
 
@@ -38,16 +39,22 @@ def list_runs(
 ) -> None:
     """List runs, the newest first: id, status, age, user, first line of the script, what it waits for."""
     from bascule.bridge.display import show
-    from bascule.cli.run_page import title_of
+    from bascule.bridge.run_view import title_of
+    from bascule.cli.remote import RemoteStore
     from bascule.cli.times import describe_age
 
     opened = open_place(store, server)
     try:
         rows = opened.runs(status=status, limit=limit)
-        titles = [title_of(opened.script(row.run_id)) for row in rows]
+        if isinstance(opened, RemoteStore):
+            titles = [opened.titles[row.run_id] for row in rows]
+        else:
+            scripts = [opened.script(row.run_id) for row in rows]
+            titles = [None if script is None else title_of(script) for script in scripts]
     finally:
         opened.close()
-    for row, title in zip(rows, titles, strict=True):
+    for row, found in zip(rows, titles, strict=True):
+        title = "(script dropped by retention)" if found is None else found
         if json_:
             fields = ("run_id", "status", "outcome", "created_at", "user", "reason", "wake_at", "session")
             told = {name: getattr(row, name) for name in fields}
@@ -124,15 +131,32 @@ def cancel_run(run: RunArgument, store: PlaceOption = None, server: ServerOption
     try:
         if opened.run(run) is None:
             raise RunNotFound(run)
+        waiting = _list_waiting(opened, run)
         if isinstance(opened, RemoteStore):
             asked = opened.ask("POST", f"/v1/runs/{run}/cancel")["done"]
         else:
             asked = asyncio.run(cancel(opened, run))
+        after = opened.run(run)
+        left = _list_waiting(opened, run)
     finally:
         opened.close()
     if not asked:
         print(f"bascule: {run} is finished already", file=sys.stderr)
         raise typer.Exit(Exit.FAILED)
+    ended = after is not None and after.status == "finished"
+    print(f"{run} cancelled" if ended else f"{run} is told to end")
+    for approval in waiting:
+        if approval not in left:
+            print(f"approval {approval} cancelled")
+
+
+def _list_waiting(opened: SqliteStore | RemoteStore, run: str) -> list[str]:
+    """Return ids of a run's pending approvals."""
+    from bascule.cli.remote import RemoteStore
+
+    if isinstance(opened, RemoteStore):  # who may see a run may not be who may list approvals
+        return list(map(str, opened.ask("GET", f"/v1/runs/{run}")["waiting"]))
+    return [each.id for each in opened.approvals.find(run_id=run, states=("pending",))]
 
 
 @app.command("resolve")

@@ -71,7 +71,7 @@ def list_tools(
         listed = ", ".join(
             f"{namespace or 'without namespace'} {count}" for namespace, count in counts.items()
         )
-        print(f"{len(registry)} tools: {listed}")
+        print(f"{len(registry)} tool{'s' if len(registry) != 1 else ''}: {listed}")
     for each in found.waiting:
         name = each.name or name_waiting(each)
         command = f": bascule tools confirm {shlex.quote(name_waiting(each))}"

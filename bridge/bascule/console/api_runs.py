@@ -20,7 +20,7 @@ from bascule.bridge.store import Answer, RunRecord
 from bascule.console.hub import SEND_TIMEOUT_S
 from bascule.console.operation import Call, Operation, reply
 from bascule.console.problems import Problem
-from bascule.console.run_views import find_unknown, read_run_view, run_reply, unknown_reply
+from bascule.console.run_views import find_unknown, list_reply, read_run_view, run_reply, unknown_reply
 from bascule.console.schemas import (
     DoneReply,
     OutcomeBody,
@@ -87,13 +87,17 @@ async def list_runs(call: Call) -> RunsReply:
         if user not in (None, call.principal.name):
             raise Problem(403, "right_missing", "this token sees the runs of its own user only")
         user = call.principal.name
-    rows = await asyncio.to_thread(
-        lambda: call.console.store.runs(
+
+    def read() -> tuple[list[RunRecord], list[RunReply]]:
+        store = call.console.store
+        rows = store.runs(
             status=query.status, session=query.session, limit=query.limit, user=user, before=query.cursor
         )
-    )
+        return rows, [list_reply(row, store) for row in rows[: query.limit]]
+
+    rows, replies = await asyncio.to_thread(read)
     cursor = rows[-1].run_id if len(rows) >= query.limit and query.session is None else None
-    return RunsReply(runs=[run_reply(row) for row in rows[: query.limit]], cursor=cursor)
+    return RunsReply(runs=replies, cursor=cursor)
 
 
 async def get_run(call: Call) -> Response:

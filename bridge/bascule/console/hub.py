@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +35,9 @@ LOOK_S: Final = 1.0
 SEND_TIMEOUT_S: Final = 20.0
 
 _KEPT_JOURNALS: Final = 64
+_KEPT_LOOKS: Final = 64
+_REST: Final = 3
+"""Times as long as a look took until the next."""
 
 _log = logging.getLogger("bascule.console")
 
@@ -61,6 +66,8 @@ class Hub:
         self._pending: dict[str, Pending] = {}
         self._in_order: Sequence[Pending] = ()
         self._ids: frozenset[str] = frozenset()
+        self._looks = 0
+        self._left: deque[frozenset[str]] = deque(maxlen=_KEPT_LOOKS)
         self._times: list[float] = []
         self._journals: dict[
             str, tuple[int, asyncio.Task[tuple[RunRecord | None, tuple[JournalEntry, ...]]]]
@@ -82,6 +89,21 @@ class Hub:
         return len(self._times) - bisect_right(self._times, at)
 
     @property
+    def looks(self) -> int:
+        """How often the pending approvals were read."""
+        return self._looks
+
+    def left_since(self, look: int) -> frozenset[str] | None:
+        """Return what is not pending any more since a look, or None when that was too long ago.
+
+        What it costs depends on how many were decided, not on how many are pending.
+        """
+        count = self._looks - look
+        if count > len(self._left):
+            return None
+        return frozenset(each for number in range(1, count + 1) for each in self._left[-number])
+
+    @property
     def closed(self) -> bool:
         """Whether streams must end."""
         return self._closed
@@ -101,16 +123,22 @@ class Hub:
             )
         # Once per change, not once per stream that looks on.
         self._in_order = sorted(self._pending.values(), key=_urgency)
-        self._ids = frozenset(self._pending)
+        ids = frozenset(self._pending)
+        self._left.append(self._ids - ids)
+        self._looks += 1
+        self._ids = ids
         self._times = sorted(each.record.created_at for each in self._in_order)
 
     async def watch(self) -> None:
-        """Look at every change until cancelled."""
+        """Look at every change until cancelled; with very many pending less often than it takes to look."""
+        took_s = 0.0
         while True:
             try:
                 await self._store.changed(LOOK_S)
-                await asyncio.sleep(SETTLE_S)
+                await asyncio.sleep(min(max(SETTLE_S, _REST * took_s), LOOK_S))
+                began = time.monotonic()
                 await self.look()
+                took_s = time.monotonic() - began
             except StoreError as error:
                 _log.error("the store cannot be read: %s", error)
                 await asyncio.sleep(LOOK_S)

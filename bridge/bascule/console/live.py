@@ -51,7 +51,7 @@ async def _inbox(
     console: Console, principal: Principal, query: ApprovalsQuery, since: float
 ) -> AsyncGenerator[JSONServerSentEvent]:
     hub = console.hub
-    shown = hub.pending_ids
+    shown, seen = hub.pending_ids, hub.looks
     filtered = query.mine or any((query.run, query.tool, query.user, query.rule))
     told: object = None
     while not hub.closed:
@@ -60,9 +60,9 @@ async def _inbox(
             fresh = sum(each.record.created_at > since for each in select(hub.pending, query, principal))
         else:
             fresh = hub.count_since(since)
-        gone = [] if ids >= shown else sorted(shown - ids)
-        if gone:
-            shown &= ids
+        left = hub.left_since(seen)
+        gone = sorted(shown - ids if left is None else shown & left)
+        seen = hub.looks
         news = {"pending": len(ids), "fresh": fresh, "gone": gone}
         if news != told:
             told = {**news, "gone": []}

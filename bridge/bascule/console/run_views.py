@@ -15,6 +15,7 @@ import msgspec
 from bascule.bridge.approval_card import ApprovalState
 from bascule.bridge.history import StartedRun
 from bascule.bridge.journal import EventKind, JournalEntry
+from bascule.bridge.run_view import title_of
 from bascule.bridge.store import RunRecord, Store
 from bascule.console.schemas import RunReply, UnknownReply
 
@@ -185,11 +186,20 @@ def run_reply(row: RunRecord, view: RunView | None = None, store: Store | None =
         waits=list(row.waits),
     )
     if view is not None:
+        reply.title = None if view.pruned else title_of(view.script)
         reply.result = view.result
         reply.unknown = [unknown_reply(row, call) for call in view.in_doubt]
     if store is not None and row.status != "finished":
         waiting = store.approvals.find(run_id=row.run_id, states=(ApprovalState.PENDING,), limit=20_000)
         reply.waiting = [record.id for record in waiting]
+    return reply
+
+
+def list_reply(row: RunRecord, store: Store) -> RunReply:
+    """Return a run for a list: its row, and what its script is called by. Blocks."""
+    script = store.script(row.run_id)
+    reply = run_reply(row)
+    reply.title = None if script is None else title_of(script)
     return reply
 
 

@@ -82,6 +82,7 @@ class RunReply(Reply):
     script_sha256: str
     image: str
     waits: Annotated[list[str], Field(description="What ends its waiting.")]
+    title: Annotated[str | None, Field(description="First line of its script; null when dropped.")] = None
     result: dict[str, Any] | None = None
     waiting: Annotated[list[str], Field(description="Ids of approvals that are pending.")] = Field(
         default_factory=list[str]

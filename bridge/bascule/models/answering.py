@@ -125,6 +125,7 @@ class Answering:
                 calls=None if run is None else run.usage.calls,
                 result_bytes=None if run is None else run.usage.result_bytes,
                 returned_bytes=None if run is None else run.usage.returned_bytes,
+                tokens=None if result.tokens is None else result.tokens.to_data(),
             )
 
     def _is_read(self, call: PendingCall) -> bool:

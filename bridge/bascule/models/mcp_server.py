@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,6 +50,9 @@ GRACE_S: Final = 10.0
 
 MAX_NAMES_CHARS: Final = 600
 """Characters of tool names in the description of ``run_script``, for hosts that show no instructions."""
+
+TOKENS_META: Final = "bascule/tokens"
+"""Key of the run's token account in the ``_meta`` of an answer; see `RunTokens`."""
 
 _RUNS: Final = ("run_script", "resume_run")
 _log = logging.getLogger("bascule.models")
@@ -160,7 +164,7 @@ class _Desk:
         if described["status"] == "pending_approval":
             where = "" if self._console_url is None else f" People decide at {described['url']}."
             text = f"{text}\nIt waits for approval; only people can give it, nothing you send can.{where}"
-        return SurfaceResult(text=text, data=data, run_id=result.run_id, status=result.status)
+        return replace(result, text=text, data=data, result=None)
 
 
 async def _call(
@@ -202,6 +206,8 @@ def _answer(result: SurfaceResult) -> types.CallToolResult:
         content=[types.TextContent(type="text", text=result.text)],
         structured_content=data,
         is_error=result.is_error,
+        # Not in the structured content: hosts give that to the model.
+        _meta=None if result.tokens is None else {TOKENS_META: result.tokens.to_data()},
     )
 
 

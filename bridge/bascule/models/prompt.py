@@ -7,10 +7,12 @@ whatever they hold. Everything the text promises is proven by tests/unit/models/
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from bascule.models.surface import ToolSurface
 from bascule.tools.stubs import fit_stubs
+
+if TYPE_CHECKING:
+    from bascule.models.surface import ToolSurface
 
 _SCRIPTS: Final = """\
 # Tools

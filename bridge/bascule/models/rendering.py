@@ -13,6 +13,7 @@ import msgspec
 
 from bascule.bridge.result import JsonValue, Result, Status
 from bascule.models.definitions import JsonObject
+from bascule.models.run_tokens import RunTokens
 from bascule.wire import ScriptError
 
 MAX_CALLS_SHOWN: Final = 50
@@ -29,6 +30,7 @@ class SurfaceResult:
         is_error: the call did not do what was asked.
         run_id, status: of the run behind it, when there is one; ``suspended`` waits for people or time.
         result: all of that run, for hosts; never for the model.
+        tokens: what that run cost a model, and what its calls would have cost directly; for hosts as well.
     """
 
     text: str
@@ -37,6 +39,7 @@ class SurfaceResult:
     run_id: str | None = None
     status: Status | None = None
     result: Result | None = None
+    tokens: RunTokens | None = None
 
 
 def refuse(text: str, *, code: str) -> SurfaceResult:

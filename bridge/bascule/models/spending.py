@@ -10,7 +10,7 @@ import msgspec
 
 from bascule.models.definitions import SurfaceTool
 from bascule.models.turn import Message, TokenUsage, Turn
-from bascule.tools.stubs import estimate_tokens
+from bascule.tools.stubs import bound_tokens
 
 MILLION: Final = 1_000_000
 
@@ -74,11 +74,11 @@ def usage_of(
         return turn.usage
     asked = [[each.name, each.description, each.parameters] for each in tools]
     return TokenUsage(
-        input=estimate_tokens(system) + _estimate(asked) + _estimate(list(messages)),
+        input=bound_tokens(system) + _estimate(asked) + _estimate(list(messages)),
         output=_estimate(list(turn.messages)),
         estimated=True,
     )
 
 
 def _estimate(value: object) -> int:
-    return estimate_tokens(msgspec.json.encode(value).decode())
+    return bound_tokens(msgspec.json.encode(value).decode())

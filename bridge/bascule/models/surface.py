@@ -11,13 +11,13 @@ a policy's ``run_labels`` hold over a whole conversation and not only within one
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, Final, Literal, cast
 
 import msgspec
 
 from bascule.bridge import Executor, Result
 from bascule.bridge.errors import ResumeError, RunBusy, RunNotFound
-from bascule.bridge.history import StartedRun
 from bascule.bridge.matching import User
 from bascule.bridge.result import JsonValue
 from bascule.bridge.runs import read_result
@@ -40,10 +40,12 @@ from bascule.models.definitions import (
 )
 from bascule.models.direct import is_direct, write_script
 from bascule.models.rendering import SurfaceResult, refuse, render_run, whole_text
+from bascule.models.run_account import Definitions, started_of
+from bascule.models.run_tokens import ESTIMATE, SurfaceCount, measure_definitions, measure_run
 from bascule.models.tokens import CountTokens
 from bascule.tools import render_stubs
 from bascule.tools.search import ToolIndex
-from bascule.tools.stubs import estimate_tokens
+from bascule.tools.stubs import bound_tokens
 
 MAX_RESULT_CHARS: Final = 16_000
 """Characters of an answer to the model, some 4,000 tokens; the rest is read by its handle."""
@@ -87,7 +89,7 @@ class ToolSurface:
         callers: Mapping[str, Caller] | None = None,
         direct: Direct = "fit",
         budget_tokens: int = BUDGET_TOKENS,
-        count_tokens: CountTokens = estimate_tokens,
+        count_tokens: CountTokens = bound_tokens,
         pinned: Collection[str] = (),
         wait: bool = False,
         max_result_chars: int = MAX_RESULT_CHARS,
@@ -112,6 +114,7 @@ class ToolSurface:
             own = [RUN_SCRIPT, SEARCH_TOOLS, DESCRIBE_TOOL, *own]
         self.tools: tuple[SurfaceTool, ...] = (*own, *self.direct)
         self._labels: frozenset[str] = frozenset()
+        self._definitions: Definitions | None = None
         self._direct_by_name = {each.name: each for each in self.direct}
 
     @property
@@ -184,7 +187,7 @@ class ToolSurface:
         result = await self.executor.run(
             code, wait=self.wait, only=only, labels=self._labels, run_id=run_id, user=self.user
         )
-        return self._answer(result, direct=False)
+        return self._answer(result, code, direct=False)
 
     async def _call_direct(
         self, tool: str, arguments: dict[str, JsonValue], run_id: str | None
@@ -196,14 +199,28 @@ class ToolSurface:
         result = await self.executor.run(
             script, wait=self.wait, only={tool}, labels=self._labels, run_id=run_id, user=self.user
         )
-        return self._answer(result, direct=True)
+        return self._answer(result, script, direct=True)
 
-    def _answer(self, result: Result, *, direct: bool) -> SurfaceResult:
+    def _answer(self, result: Result, script: str, *, direct: bool) -> SurfaceResult:
         for receipt in result.calls:
             tool = self.executor.registry.get(receipt.tool)
             if tool is not None and receipt.state in _STARTED:
                 self._labels |= tool.labels
-        return render_run(result, max_chars=self.max_result_chars, direct=direct)
+        answer = render_run(result, max_chars=self.max_result_chars, direct=direct)
+        if not script:  # retention dropped it: half an account would be a wrong one
+            return answer
+        # The default of count_tokens is an upper bound, for budgets; an account wants the likely figure.
+        counter = ESTIMATE if self.count_tokens is bound_tokens else SurfaceCount(self.count_tokens)
+        if self._definitions is None:
+            self._definitions = measure_definitions(self, counter)
+        tokens = measure_run(
+            result, script, text=answer.text, direct=direct, definitions=self._definitions, counter=counter
+        )
+        return replace(answer, tokens=tokens)
+
+    def _answer_again(self, result: Result) -> SurfaceResult:
+        script = self._script_of(result.run_id)
+        return self._answer(result, script, direct=is_direct(script))
 
     def _get_run(self, run_id: str) -> SurfaceResult:
         row = self._find_run(run_id)
@@ -211,7 +228,7 @@ class ToolSurface:
             return _no_run(run_id)
         result = read_result(self.executor.store, run_id)
         if result is not None:
-            return self._answer(result, direct=self._was_direct(run_id))
+            return self._answer_again(result)
         if row.status == "finished":
             return refuse(f"run {run_id} ended as {row.outcome}; no more of it is kept", code="run_pruned")
         return self._standing(row)
@@ -231,14 +248,14 @@ class ToolSurface:
                 f"run {run_id} cannot go on: {error.for_script()}. An operator has to look at it.",
                 code=error.code,
             )
-        return self._answer(result, direct=self._was_direct(run_id))
+        return self._answer_again(result)
 
     def _read_output(self, handle: str, offset: int, limit: int) -> SurfaceResult:
         row = self._find_run(handle)
         result = None if row is None else read_result(self.executor.store, handle)
         if result is None:
             return refuse(f"there is no output {handle[:80]!r} (any more)", code="output_not_found")
-        text = whole_text(result, direct=self._was_direct(handle))
+        text = whole_text(result, direct=is_direct(self._script_of(handle)))
         part = text[offset : offset + min(limit, self.max_result_chars)]
         end = offset + len(part)
         rest = f"\n[{len(text) - end} more characters from offset {end}]" if end < len(text) else ""
@@ -293,12 +310,11 @@ class ToolSurface:
         user = self.user
         return row if row is not None and row.user == (None if user is None else user.name) else None
 
-    def _was_direct(self, run_id: str) -> bool:
+    def _script_of(self, run_id: str) -> str:
+        """Return what a run was begun with; empty when the store does not hold it any more."""
         journal = self.executor.store.journal(run_id)
-        first = next(iter(() if journal is None else journal.entries), None)
-        if first is None or first.payload is None:
-            return False
-        return is_direct(msgspec.json.decode(first.payload, type=StartedRun).script)
+        started = None if journal is None else started_of(journal.entries)
+        return "" if started is None else started.script
 
     def _unknown(self, name: str) -> SurfaceResult:
         registry = self.executor.registry

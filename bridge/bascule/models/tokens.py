@@ -1,4 +1,4 @@
-"""How many tokens a text is: what counts them for one model, with `estimate_tokens` as the default."""
+"""How many tokens a text is: what counts them for one model, with `bound_tokens` as the default."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from bascule.bridge import Decision, Executor, Limits, approve_all, ask_elsewhere
@@ -299,6 +300,35 @@ async def test_a_running_run_can_be_cancelled(store: Store) -> None:
     assert await executor.cancel(row.run_id)
     result = await running
     assert result.status == "cancelled"
+    await executor.close()
+
+
+async def test_a_run_whose_task_is_cancelled_again_and_again_can_be_resumed(store: Store) -> None:
+    """A cancel scope of anyio, which web and MCP servers use, cancels its task at every turn of the loop."""
+    begun, calm = asyncio.Event(), asyncio.Event()
+
+    @tool(effects="read")
+    async def stuck() -> str:
+        """End when the test lets it."""
+        begun.set()
+        await calm.wait()
+        return "done"
+
+    async def guest(line: Line) -> None:
+        await line.greet()
+        line.act([line.call("stuck")])
+        await line.done()
+        line.finish("end")
+
+    executor = make(guest, store, stuck)
+    async with anyio.create_task_group() as group:
+        group.start_soon(executor.run, SCRIPT)
+        await begun.wait()
+        group.cancel_scope.cancel()
+    (row,) = store.runs()
+    assert row.status == "suspended"
+    calm.set()
+    assert (await executor.resume(row.run_id)).status == "ok"
     await executor.close()
 
 

@@ -29,12 +29,12 @@ def test_a_grant_is_good_until_it_is_taken_back_even_for_a_call_that_has_it_in_h
     decide(store.approvals, record.id, yes, digest=record.digest, channel="test")
     grants = RunGrants(store, record.run_id)
     requirement = read_card(record).requirement
-    found = grants.find(send, b"{}", requirement)
+    found = grants.find(send, b"{}", requirement, seq=0)
     assert found is not None
     assert list(grants.tools) == ["mail.send"]
     assert grants.is_usable(found)
     revoke_grant(store.approvals, record.id, by="olga", channel="test")
     assert not grants.is_usable(found)
-    assert grants.find(send, b"{}", requirement) is None
-    assert RunGrants(store, record.run_id).find(send, b"{}", requirement) is None
-    assert RunGrants(store, "run-2").find(send, b"{}", requirement) is None
+    assert grants.find(send, b"{}", requirement, seq=0) is None
+    assert RunGrants(store, record.run_id).find(send, b"{}", requirement, seq=0) is None
+    assert RunGrants(store, "run-2").find(send, b"{}", requirement, seq=0) is None

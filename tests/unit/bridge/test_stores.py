@@ -132,6 +132,16 @@ async def test_an_approval_is_moved_from_its_current_version_only(store: Store) 
     assert [entry.action for entry in store.audit_entries()] == ["approval.decided"]
 
 
+async def test_approvals_are_found_by_their_ids(store: Store) -> None:
+    store.approvals.insert(
+        approval("b", created_at=2.0), approval("a'1", created_at=1.0), approval("c", run_id="run-2")
+    )
+    assert [each.id for each in store.approvals.find(ids=["b", "unknown", "a'1", "b"])] == ["a'1", "b"]
+    assert [each.id for each in store.approvals.find(ids=["b", "c"], run_id="run-2")] == ["c"]
+    assert [each.id for each in store.approvals.find(ids=["b", "c"], limit=1)] == ["c"]
+    assert store.approvals.find(ids=()) == []
+
+
 async def test_a_dispatch_and_what_it_needs_happen_together_or_not_at_all(store: Store) -> None:
     journal = store.open_journal(row())
     await journal.commit(insert=[approval()])

@@ -27,6 +27,7 @@ from bascule.bridge.settings import SETTINGS
 from bascule.cli.exits import MEANINGS, Exit, exit_for_error, exit_for_rehearsal, exit_for_result
 from bascule.cli.main import main
 from bascule.cli.progress import Progress
+from bascule.cli.remote import RemoteError
 from bascule.cli.summary import MAX_ROWS, print_account, print_receipts, print_result
 from bascule.sandbox import SandboxError
 from bascule.tools import ToolLoadError
@@ -78,6 +79,9 @@ def test_a_rehearsal_did_well_when_it_found_out_what_can_be_found_out(
     [
         (SandboxError("engine_unavailable", "x"), Exit.UNAVAILABLE),
         (PolicyError("policy.yaml", ["x"]), Exit.CONFIGURATION),
+        (RemoteError("right_missing", "x"), Exit.NO_PERMISSION),
+        (RemoteError("token_missing", "x"), Exit.NO_PERMISSION),
+        (RemoteError("already_decided", "x"), Exit.FAILED),
         (ToolLoadError("tool_source_missing", "x"), Exit.CONFIGURATION),
         (LimitsError("x"), Exit.USAGE),
         (HandshakeError("protocol_mismatch", "x"), Exit.INTERNAL),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from bascule.bridge.sqlite_store import SqliteStore
+from bascule.bridge.terminal import whoami
 from bascule.cli.exits import Exit, exit_for_error
 from bascule.cli.main import app
 from bascule.wire import BasculeError
@@ -192,9 +194,57 @@ def test_a_recording_replays_and_a_changed_one_does_not(folder: Path) -> None:
 
 def test_a_suspended_run_is_cancelled(folder: Path) -> None:
     store, run_id = suspend(folder)
-    assert call("runs", "cancel", run_id, "--store", store).exit_code == 0
+    (approval,) = [
+        json.loads(line) for line in call("approvals", "list", "--store", store, "--json").stdout.splitlines()
+    ]
+    cancelled = call("runs", "cancel", run_id, "--store", store)
+    assert cancelled.exit_code == 0
+    assert cancelled.stdout == f"{run_id} cancelled\napproval {approval['id']} cancelled\n"
+    assert call("approvals", "list", "--store", store).stdout == ""
+    late = call("approvals", "approve", approval["id"], "--digest", approval["digest"], "--store", store)
+    assert late.exit_code != 0
+    assert "cancelled" in str(late.exception)
     listed = call("runs", "list", "--store", store, "--json")
     assert json.loads(listed.stdout)["outcome"] == "cancelled"
+
+
+def test_a_resume_without_a_terminal_decides_nothing(folder: Path) -> None:
+    store, run_id = suspend(folder)
+    resume = (
+        *("runs", "resume", run_id, "--store", store, "--tools", folder / "tools.py"),
+        *("--isolation", "process"),
+    )
+    left = call(*resume)
+    assert left.exit_code == Exit.SUSPENDED, left.output
+    assert "no terminal" in left.stderr
+    (approval,) = [
+        json.loads(line) for line in call("approvals", "list", "--store", store, "--json").stdout.splitlines()
+    ]
+    not_json = call(
+        *("approvals", "edit", approval["id"], "--digest", approval["digest"], "--store", store),
+        *("--set", "n=hello"),
+    )
+    assert not_json.exit_code == Exit.USAGE
+    assert 'hello is not JSON; text needs quotation marks: n="hello"' in not_json.stderr
+    decided = call(
+        *("approvals", "approve", approval["id"], "--digest", approval["digest"], "--store", store),
+        *("--grant", "tool_in_run"),
+    )
+    assert decided.exit_code == 0, decided.output
+    done = call(*resume, "--json")
+    assert done.exit_code == 0, done.output
+    (put,) = [each for each in json.loads(done.stdout)["calls"] if each["tool"] == "put"]
+    assert put["approved_by"] == whoami()  # directly, not by the grant that came with it
+
+
+def test_a_console_that_does_not_answer_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BASCULE_TOKEN", "x")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        failed = call("runs", "list", "--server", f"http://127.0.0.1:{free.getsockname()[1]}").exception
+    assert isinstance(failed, BasculeError)
+    assert "Connection refused" in str(failed)
+    assert exit_for_error(failed) == Exit.UNAVAILABLE
 
 
 def test_mistakes_of_the_operator_are_named(folder: Path) -> None:

@@ -210,3 +210,8 @@ def test_a_lambda_and_a_generator_show_the_names_python_gives_them() -> None:
 def test_nonlocal_itself_may_not_name_what_is_special() -> None:
     found = refusals("def f():\n    def g():\n        nonlocal _getattr_\n")
     assert [(error.kind, error.line) for error in found if error.line == 3] == [("refused_name", 3)]
+
+
+def test_the_result_of_an_awaited_call_is_known_before_it_runs() -> None:
+    (error,) = refusals("text = await rows(1)\nprint(text['name'])\n", returns={"type": "string"})
+    assert error.message == "rows() gives text here: 'name' is no index"

@@ -21,7 +21,10 @@ def printed(script: str) -> str:
 
 SAME = {
     "a root that nobody set up": "logging.warning('a %s', 1)\nlogging.info('no')\nlogging.error('b')\n",
-    "a logger without handlers": "log = logging.getLogger('x')\nlog.warning('bare')\nlog.info('no')\n",
+    "a logger without handlers": (
+        "log = logging.getLogger('x')\nlog.warning('bare')\nlog.info('no')\n"
+        "log.error('bad %s', 1)\nlog.setLevel(60)\nlog.exception('e')\n"
+    ),
     "a format and a level": (
         "text = '%(levelname)-8s %(name)s:%(lineno)d %(funcName)s %(message)s'\n"
         "logging.basicConfig(level='DEBUG', format=text)\n"

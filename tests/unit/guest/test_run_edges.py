@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from typing import Any
 
 import pytest
@@ -318,3 +319,26 @@ def test_a_process_under_every_limit_still_uses_threads() -> None:
         memory_bytes=64 << 20,
     )
     assert (done.output, done.exit_code) == ("56\n", 0)
+
+
+def test_the_guest_takes_a_socket_when_it_has_no_streams(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect: Any = vars(main)["_connect"]
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "run"))
+        listening.listen()
+        monkeypatch.setattr("sys.argv", ["main", f"unix:{tmp_path / 'run'}"])
+        taken = connect(-1, -1)
+        host, _ = listening.accept()
+        with host, socket.socket(fileno=taken) as guest:
+            guest.sendall(b"hello")
+            assert host.recv(5) == b"hello"
+
+
+def test_what_a_finalizer_raises_reaches_nobody() -> None:
+    ended = run_process(
+        "def rows():\n    try:\n        yield 1\n    finally:\n        raise ValueError('secret')\n"
+        "made = rows()\nnext(made)\ndel made\nprint('on')\n"
+    )
+    assert (ended.output, ended.stderr, ended.exit_code) == ("on\n", "", 0)

@@ -340,6 +340,9 @@ async def test_a_transcript_tells_everything_and_no_secret(forks: ForkBackend, t
     assert "hunter2" not in text
     assert lines[1]["input_tokens"] == 100
     assert lines[2]["returned_bytes"] > 100_000
+    assert lines[2]["tokens"]["returned"] > 4_000
+    assert lines[2]["tokens"]["definitions"] > 500
+    assert lines[2]["tokens"]["estimated"] is True
     assert path.stat().st_mode & 0o777 == 0o600
 
 

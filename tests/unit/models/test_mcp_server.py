@@ -67,6 +67,9 @@ async def test_a_client_of_either_era_is_given_the_surface(forks: ForkBackend, m
     assert not done.is_error
     assert done.structured_content["value"] == 40
     assert done.structured_content["calls"] == [{"seq": 1, "tool": "crm.orders", "state": "done"}]
+    assert "tokens" not in done.structured_content  # hosts give it to the model, who would pay for it
+    assert done.meta is not None
+    assert done.meta["bascule/tokens"]["kept_out"] > 500
 
 
 async def test_the_instructions_are_the_prompt_for_scripts(forks: ForkBackend) -> None:

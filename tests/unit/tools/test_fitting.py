@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from bascule.tools import AnyTool, FittedStubs, fit_stubs, render_stubs, tool
 from bascule.tools.observed import infer_schema, observe
-from bascule.tools.stubs import estimate_tokens
+from bascule.tools.stubs import bound_tokens
 
 
 def make(name: str, *, effects: str = "read") -> AnyTool:
@@ -79,7 +79,7 @@ def test_nothing_is_shown_without_a_budget() -> None:
 def test_the_estimate_is_above_what_a_real_tokenizer_counts() -> None:
     toktok = pytest.importorskip("toktok")
     for text in (render_stubs(TOOLS, detail="full"), "退款给客户的订单，并发送邮件通知" * 20):
-        assert estimate_tokens(text) >= toktok.batch_count([text], "o200k_base")[0]
+        assert bound_tokens(text) >= toktok.batch_count([text], "o200k_base")[0]
 
 
 # ------------------------------------------------------------ observed shapes

@@ -58,7 +58,7 @@ def define(name: str, function: Callable[..., object], *, returns: object = ABSE
 
     Args:
         name: the tool's name, for messages.
-        returns: the type of the result, in place of the annotation.
+        returns: the type of the result or its JSON Schema, in place of the annotation.
 
     Raises:
         ToolDefinitionError: naming the parameter and the reason.
@@ -78,11 +78,8 @@ def define(name: str, function: Callable[..., object], *, returns: object = ABSE
         )
         for declared in signature.parameters
     }
-    returned = without_pending(signature.returns if returns is ABSENT else returns)
-    check_annotation(f"{name}(): the return type", returned, location)
-    adapter = None if returned is ABSENT else _adapter(f"{name}(): the return type", returned, location)
     schema = _object_schema(parameters, defs)
-    result = None if adapter is None else _describe_result(name, adapter, location)
+    result, adapter = _read_result(name, signature.returns if returns is ABSENT else returns, location)
     try:
         canonical_json([description, schema, result])
     except ValueError as error:
@@ -100,6 +97,22 @@ def define(name: str, function: Callable[..., object], *, returns: object = ABSE
         result_adapter=adapter,
         location=location,
     )
+
+
+def _read_result(
+    name: str, declared: object, location: str | None
+) -> tuple[JsonSchema | None, TypeAdapter[Any] | None]:
+    """Return the JSON Schema of a result and what checks it, from a type or from a JSON Schema."""
+    if is_object(declared):
+        from bascule.tools.imported.own_schema import read_result_schema  # few tools need it
+
+        return read_result_schema(name, declared, location)
+    returned = without_pending(declared)
+    check_annotation(f"{name}(): the return type", returned, location)
+    if returned is ABSENT:
+        return None, None
+    adapter = _adapter(f"{name}(): the return type", returned, location)
+    return _describe_result(name, adapter, location), adapter
 
 
 def without_pending(returned: object) -> object:

@@ -157,7 +157,7 @@ def render_call(name: str, arguments: Mapping[str, JsonValue]) -> str:
     return f"{name}({', '.join(f'{key}={literal_text(value)}' for key, value in arguments.items())})"
 
 
-def estimate_tokens(text: str) -> int:
+def bound_tokens(text: str) -> int:
     """Return an upper estimate of the tokens of a text: one for every three bytes of UTF-8.
 
     Tokenizers of current models need fewer for English, code and JSON, and about as many for Chinese.
@@ -180,11 +180,11 @@ def fit_stubs(
 
     Args:
         budget_tokens: what the text may cost; at 0 nothing is shown.
-        count_tokens: the tokenizer of the model; `estimate_tokens` when None.
+        count_tokens: the tokenizer of the model; `bound_tokens` when None.
         pinned: names of tools that must be shown first; unknown ones do not matter.
     """
     listed = list(tools)
-    count = count_tokens or estimate_tokens
+    count = count_tokens or bound_tokens
     names = tuple(each.name for each in listed)
     for detail in ("full", "signatures"):
         text = render_stubs(listed, detail=detail)

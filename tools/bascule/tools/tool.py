@@ -240,7 +240,8 @@ def tool(
         parallel_safe: whether calls with effects may overlap.
         resource: calls of tools with the same resource never overlap.
         name: what scripts write, by default the function's name.
-        returns: the type of the result, where the annotation is missing or less precise.
+        returns: the type of the result, where the annotation is missing or less precise; or a JSON Schema, as
+            a dict: of it, types, enum, properties, items, unions, bounds and patterns are checked.
         reconcile: for ``once``: asked with the idempotency key whether a call took effect whose host died;
             returns Happened(value), DidNotHappen(), or None when it cannot tell. Sync or async.
         check_back: for tools that return Pending: asked with its token; returns the result, or Pending again.

@@ -7,10 +7,11 @@ in this subset is left to the service. Trusts neither the schema nor the value: 
 
 from __future__ import annotations
 
+import contextlib
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, cast
 
-from pydantic import JsonValue, ValidationError
+from pydantic import AfterValidator, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
 
 from bascule.tools.imported.bounds import MAX_CHECKED_STEPS, MAX_REFERENCE_CHAIN, MAX_SCHEMA_DEPTH
@@ -151,6 +152,18 @@ class Checker:
             inner = prefix[index] if index < len(prefix) else rest
             found += self._check(item, inner, (*loc, index), depth + 1)
         return found
+
+
+def make_result_adapter(schema: JsonSchema) -> TypeAdapter[Any]:
+    """Return what checks results against a tamed schema that stands alone; too large ones are let pass."""
+    defs = schema.get("$defs", {})
+
+    def check(value: Any) -> Any:
+        with contextlib.suppress(TooMuchToCheck):
+            Checker(schema, defs).check(value)
+        return value
+
+    return TypeAdapter(Annotated[Any, AfterValidator(check)])
 
 
 def _is_kind(value: JsonValue, kind: str) -> bool:

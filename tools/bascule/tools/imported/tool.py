@@ -17,7 +17,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from bascule.tools.arguments import Parameter
 from bascule.tools.context import ToolContext
 from bascule.tools.docstrings import read_summary
-from bascule.tools.imported.checking import Checker, TooMuchToCheck
+from bascule.tools.imported.checking import Checker, TooMuchToCheck, make_result_adapter
 from bascule.tools.imported.choosing import repair_word
 from bascule.tools.schema import JsonSchema
 from bascule.tools.tool import AnyTool, Effects, tool
@@ -224,17 +224,4 @@ def _takes_null(schema: JsonSchema, defs: JsonSchema) -> bool:
 def _result_adapter(operation: Operation) -> TypeAdapter[Any] | None:
     if operation.returns is None or not operation.checks_result:
         return None
-    from typing import Annotated
-
-    from pydantic import AfterValidator
-
-    checker = Checker(operation.returns, operation.returns.get("$defs", {}))
-
-    def check(value: Any) -> Any:
-        try:
-            checker.check(value)
-        except TooMuchToCheck:
-            pass  # a result that large is taken as it comes
-        return value
-
-    return TypeAdapter(Annotated[Any, AfterValidator(check)])
+    return make_result_adapter(operation.returns)

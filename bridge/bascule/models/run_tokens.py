@@ -1,0 +1,116 @@
+"""What every answer of a surface tells its host of tokens: the account of one run, as a few numbers.
+
+Estimated, so that it costs next to nothing: results from their sizes in the receipts, texts by the surface's
+own count when it was given one. `bascule bench tokens` counts the same from the journal. Numbers only, and
+never for the model, which would pay for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from bascule.bridge.result import Result
+from bascule.models.counting import ByteEstimate, TokenCounter
+from bascule.models.exchange import cost_of
+from bascule.models.prompt import build_prompt
+from bascule.models.run_account import Definitions, account_result
+from bascule.models.tokens import CountTokens
+
+if TYPE_CHECKING:
+    from bascule.models.definitions import JsonObject
+    from bascule.models.surface import ToolSurface
+
+ESTIMATE: Final = ByteEstimate()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTokens:
+    """Tokens of one run, all estimated; the formulas are those of docs/models/token-account.md.
+
+    Attributes:
+        definitions: what the model is told before anything is asked: the prompt and all functions.
+        script: the call as the model wrote it.
+        returned: the answer it was given.
+        results: all results of tools in the run.
+        input: what the model reads in the two rounds of this call, the question aside.
+        direct_definitions: the tools as functions of their own.
+        direct_calls: the same calls as the model would have written them one by one.
+        one_by_one, at_once: what it would have read with one call a round, and with all in one round.
+    """
+
+    definitions: int
+    script: int
+    returned: int
+    results: int
+    input: int
+    direct_definitions: int
+    direct_calls: int
+    one_by_one: int
+    at_once: int
+
+    @property
+    def kept_out(self) -> int:
+        """Tokens of results that never entered the context; negative when the script printed more."""
+        return self.results - self.returned
+
+    def to_data(self) -> JsonObject:
+        """Return the numbers as plain data."""
+        return {**asdict(self), "kept_out": self.kept_out, "estimated": True}
+
+
+def measure_definitions(surface: ToolSurface, counter: TokenCounter) -> Definitions:
+    """Return the tokens of what a surface tells a model, and of its tools as functions of their own."""
+    offered = [[each.name, each.description, each.parameters] for each in surface.tools]
+    direct = [[each.name, each.description, each.parameters] for each in surface.executor.registry]
+    return Definitions(
+        direct=counter.count(msgspec.json.encode(direct).decode()),
+        script=counter.count(build_prompt(surface).text)
+        + counter.count(msgspec.json.encode(offered).decode()),
+    )
+
+
+def measure_run(
+    result: Result,
+    script: str,
+    *,
+    text: str,
+    direct: bool,
+    definitions: Definitions,
+    counter: TokenCounter = ESTIMATE,
+) -> RunTokens:
+    """Return the account of a run as far as it got.
+
+    Args:
+        script: what was run.
+        text: what the model was told of it.
+        direct: the script is ours, for one call that the model wrote as a function call.
+    """
+    counted = account_result(result, script, counter, definitions=definitions)
+    calls = sum(call.arguments for call in counted.calls)
+    counted = replace(counted, returned=counter.count(text), script=calls if direct else counted.script)
+    return RunTokens(
+        definitions=definitions.script,
+        script=counted.script,
+        returned=counted.returned,
+        results=counted.result_tokens,
+        input=cost_of(counted, "script").input,
+        direct_definitions=definitions.direct,
+        direct_calls=calls,
+        one_by_one=cost_of(counted, "one_by_one").input,
+        at_once=cost_of(counted, "parallel").input,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceCount:
+    """Counts with the function that a surface was given for its model."""
+
+    count_tokens: CountTokens
+    name: str = "the surface's count_tokens"
+    exact: bool = False
+
+    def count(self, text: str) -> int:
+        return self.count_tokens(text)
