@@ -12,6 +12,7 @@ from bascule.bridge.limits import Limits
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.models import Agent, OpenAIChat
 from bascule.tools import tool
+from bascule.wire import BasculeError
 
 SAVED = Path("conversation.json")
 
@@ -48,5 +49,15 @@ async def talk(question: str | None, saved: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    asked = sys.argv[1] if len(sys.argv) > 1 else None
-    SAVED.write_bytes(asyncio.run(talk(asked, b"" if asked else SAVED.read_bytes())))
+    asked = sys.argv[1] if sys.argv[1:] else None
+    if not asked and not SAVED.exists():
+        print(f"nothing is saved to go on with: {sys.argv[0]} QUESTION", file=sys.stderr)
+        sys.exit(2)
+    if not os.environ.get("OPENAI_API_KEY"):
+        print("set OPENAI_API_KEY; a server of your own may take any text", file=sys.stderr)
+        sys.exit(2)
+    try:
+        SAVED.write_bytes(asyncio.run(talk(asked, b"" if asked else SAVED.read_bytes())))
+    except BasculeError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)

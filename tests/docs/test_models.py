@@ -115,6 +115,28 @@ def test_every_status_is_on_the_page() -> None:
     assert set(re.findall(r"`(\w+)`(?=[^|]*\|)", table)) >= set(get_args(AgentStatus))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "key", "said", "status"),
+    [
+        ((), "key", "nothing is saved to go on with", 2),
+        (("Hello",), "", "set OPENAI_API_KEY", 2),
+        pytest.param(("Hello",), "key", "cannot be reached", 1, marks=pytest.mark.engine),
+    ],
+)
+def test_the_example_agent_says_what_it_lacks_in_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], key: str, said: str, status: int
+) -> None:
+    program = PAGES.parents[1] / "examples" / "agent" / "agent.py"
+    environment = {**os.environ, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": key}
+    command = [sys.executable, str(program), *arguments]
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert said in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ended.returncode == status
+
+
 @pytest.mark.engine
 def test_the_example_agent_waits_for_a_decision_and_goes_on(tmp_path: Path) -> None:
     ensure_image()

@@ -74,12 +74,26 @@ def test_both_kinds_are_listed_confirmed_and_run_from_one_script(tmp_path: Path)
         both = ("--tools", "mcp.json", "--tools", "shop.json")
         listed = bascule("tools", "list", *both, folder=tmp_path, SHOP_KEY="shop-key-1")
         assert listed.returncode == 0, listed.stderr
-        assert "bad: echo" in listed.stdout
+        assert "bascule tools confirm bad:echo" in listed.stdout
+        assert "bad.echo" in listed.stdout
         assert "waiting" in listed.stdout
         assert "shop.getPet" in listed.stdout
 
         pending = bascule("tools", "pending", "--tools", "mcp.json", folder=tmp_path)
-        assert "bad:echo  new" in pending.stdout
+        assert "bad:echo  new, bad.echo in scripts" in pending.stdout
+        early = bascule("tools", "show", "bad.echo", "--tools", "mcp.json", folder=tmp_path)
+        assert "bad.echo waits (new) for `bascule tools confirm --tools FILE bad:echo`" in early.stderr
+        (tmp_path / "early.py").write_text("return bad.echo(text='x')")
+        asked = ("run", "early.py", "--tools", "mcp.json", "--isolation", "process")
+        too_early = bascule(*asked, folder=tmp_path)
+        waits = "bascule: 2 tools of server bad wait for `bascule tools confirm --tools mcp.json --all`"
+        assert waits in too_early.stderr.splitlines()
+        assert too_early.stderr.index(waits) < too_early.stderr.index("NameError")
+        asking = ("tools", "confirm", "--tools", "mcp.json", "bad:echo")
+        unanswered = bascule(*asking, folder=tmp_path)
+        assert "Confirm this tool?" in unanswered.stderr
+        assert "write --yes to confirm what is shown" in unanswered.stderr
+        assert unanswered.returncode == 2
         confirmed = bascule(
             "tools",
             "confirm",
@@ -118,7 +132,8 @@ def test_both_kinds_are_listed_confirmed_and_run_from_one_script(tmp_path: Path)
     assert "\u202e" not in changed.stdout
     assert "\\u202e And more." in changed.stdout
     shown = bascule("tools", "list", "--tools", "mcp.json", folder=tmp_path)
-    assert "bad.echo" not in shown.stdout
+    (line,) = [each for each in shown.stdout.splitlines() if each.startswith("bad.echo")]
+    assert line.split(maxsplit=1)[1].startswith("waiting")
 
 
 def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
@@ -132,3 +147,12 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}")
     neither = bascule("tools", "list", "--tools", "other.json", folder=tmp_path)
     assert "it has neither mcpServers nor openapi" in neither.stderr
+    (tmp_path / "cut.json").write_text('{\n"mcpServers": ')
+    cut = bascule("tools", "list", "--tools", "cut.json", folder=tmp_path)
+    assert cut.stderr == "bascule: cut.json:2: not valid JSON: Expecting value (column 15)\n"
+    (tmp_path / "broken.py").write_text("x = 1\n1/0\n")
+    broken = bascule("tools", "list", "--tools", "broken.py", folder=tmp_path)
+    assert broken.stderr == "bascule: broken.py:2: ZeroDivisionError: division by zero\n"
+    nothing = bascule("bench", "tokens", folder=tmp_path)
+    assert "give FILE or --store FILE" in nothing.stderr
+    assert nothing.returncode == 2

@@ -423,7 +423,8 @@ class Executor:
                 if name not in self._secrets:
                     raise ToolDefinitionError(
                         "tool_secret_missing",
-                        f"{tool.name} needs the secret {name}; give it: secrets={{{name!r}: ...}}",
+                        f"{tool.name} needs the secret {name}; give it: secrets={{{name!r}: ...}}, "
+                        f"on the command line --secret {name}",
                         location=tool.location,
                     )
 

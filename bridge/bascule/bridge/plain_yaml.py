@@ -61,6 +61,10 @@ def parse_yaml(text: bytes | str) -> object:
     """
     try:
         data: object = yaml.load(text, _PlainLoader)  # a safe loader, and stricter
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+        raise ValueError(f"{place}{error.problem or error.context}") from error
     except Exception as error:  # PyYAML raises whatever its constructors stumble over
         raise ValueError(str(error) or type(error).__name__) from error
     return data

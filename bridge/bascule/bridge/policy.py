@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from bascule.bridge.errors import PolicyError
 from bascule.bridge.lint import lint_rules
 from bascule.bridge.matching import Facts, User, explain_rule, is_about, rule_matches
 from bascule.bridge.requirement import Requirement, combine
 from bascule.bridge.result import JsonValue
+from bascule.bridge.rule_problems import describe_problem
 from bascule.bridge.rules import ApprovalSection, Effect, Layer, Rule, RuleFile
 from bascule.bridge.spending import Charge, ReadCounter, find_exhausted, list_charges
 from bascule.tools import AnyTool
@@ -123,10 +123,12 @@ class Policy:
 
         if len(text) > MAX_FILE_BYTES:
             raise PolicyError(where, [f"it is larger than {MAX_FILE_BYTES} bytes"])
+        data: object = None
         try:
-            file = RuleFile.model_validate(parse_yaml(text))
+            data = parse_yaml(text)
+            file = RuleFile.model_validate(data)
         except ValidationError as error:
-            raise PolicyError(where, [_describe(problem) for problem in error.errors()]) from error
+            raise PolicyError(where, [describe_problem(each, data) for each in error.errors()]) from error
         except ValueError as error:
             raise PolicyError(where, [f"not valid YAML: {error}"]) from error
         return cls(file.rules, layer=file.layer, groups=file.groups, where=where)
@@ -255,9 +257,3 @@ _DEFAULT_READ: Final = Verdict(effect="allow", rules=("default:read",))
 _DEFAULT_EFFECT: Final = Verdict(
     effect="ask", rules=("default:effect",), requirement=combine((("default:effect", None),))
 )
-
-
-def _describe(problem: ErrorDetails) -> str:
-    where = ".".join(str(part) for part in problem["loc"])
-    text = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{where}: {text}" if where else text

@@ -61,6 +61,9 @@ def tokens(
 
     Counted exactly with the `tokens` extra, else estimated from bytes, and then the tables say so.
     """
+    if store is None and not files:
+        print("bascule: give FILE or --store FILE: what is to be counted", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
     import msgspec
 
     from bascule.bridge.display import show_block

@@ -15,6 +15,7 @@ import typer
 
 from bascule.cli.exits import Exit
 from bascule.cli.streams import tools_on_stderr
+from bascule.cli.waiting import name_waiting
 
 if TYPE_CHECKING:
     from bascule.tools.mcp import McpSource, Waiting
@@ -114,23 +115,36 @@ async def _confirm(specs: list[str], names: list[str], effects: _Effects | None,
         missing -= {f"{each.server}:{each.tool}" for each in chosen}
         for each in chosen:
             print(describe_waiting(each))
-        if not chosen or not (yes or typer.confirm(f"Confirm these {len(chosen)} tools?", err=True)):
+        if not chosen or not (yes or _agrees(len(chosen))):
             continue
         for each in chosen:
             given = each.definition.suggested if effects == "suggested" and each.definition else effects
             assert given != "suggested"
             kept = source.confirm(each, by=whoami(), effects=given)
-            print(f"confirmed {show(each.server)}:{show(each.tool, max_chars=200)} with effects {kept}")
+            print(f"confirmed {name_waiting(each)} with effects {kept}")
     if missing:
         print(f"bascule: these do not wait: {', '.join(map(show, sorted(missing)))}", file=sys.stderr)
         raise typer.Exit(Exit.CONFIGURATION)
+
+
+def _agrees(count: int) -> bool:
+    question = "Confirm this tool?" if count == 1 else f"Confirm these {count} tools?"
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        print("\nbascule: nobody is there to answer; write --yes to confirm what is shown", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE) from None
 
 
 def describe_waiting(waiting: Waiting) -> str:
     """Return what a person has to see of a tool that waits: all of it, escaped; of a change, what changed."""
     from bascule.bridge.display import show
 
-    head = f"{show(waiting.server)}:{show(waiting.tool, max_chars=200)}  {waiting.reason}"
+    head = f"{name_waiting(waiting)}  {waiting.reason}"
+    if waiting.name:
+        head += f", {waiting.name} in scripts"
     if waiting.definition is None:
         return f"{head}: {show(waiting.note)}" if waiting.note else head
     definition = waiting.definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -13,10 +13,12 @@ import typer
 
 from bascule.cli.exits import Exit
 from bascule.cli.streams import tools_on_stderr
+from bascule.cli.waiting import tell_waiting
 
 if TYPE_CHECKING:
     from bascule.bridge import Approver, Executor, Result, Store
     from bascule.cli.next_steps import NextSteps
+    from bascule.tools.source import AnySource
 
 Approve = Literal["terminal", "console", "deny", "all"]
 Isolation = Literal["container", "oci", "process"]
@@ -63,8 +65,13 @@ def suspend_at_once(limits: Mapping[str, float | None], *, wait: bool) -> dict[s
     return {**limits, "hold_warm_s": 0.0} if not wait and not held else dict(limits)
 
 
-def drive(executor: Executor, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def drive(
+    executor: Executor, work: Callable[[], Coroutine[Any, Any, T]], *, sources: Sequence[AnySource] = ()
+) -> T:
     """Open an executor, do one thing with it, close it; a signal ends the run and then the command.
+
+    Args:
+        sources: what the executor was given; what waits in them to be confirmed is told first.
 
     Raises:
         typer.Exit: ended by a signal; by then the run is cancelled and its sandbox removed.
@@ -78,6 +85,7 @@ def drive(executor: Executor, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
             if signal.getsignal(name) is signal.SIG_DFL:  # nohup stays nohup
                 loop.add_signal_handler(name, task.cancel)
         async with executor:
+            tell_waiting(sources)
             return await work()
 
     try:

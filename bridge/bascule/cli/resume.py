@@ -108,7 +108,7 @@ def resume_run(
             print(f"bascule: {WEAKER}", file=sys.stderr)
         if not quiet:
             executor.subscribe(Progress(sys.stderr))
-        result = drive(executor, go_on)
+        result = drive(executor, go_on, sources=given_tools)
         given = given_flags(
             tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (),
             approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime,

@@ -160,10 +160,10 @@ def run(
         executor.subscribe(Progress(sys.stderr))
     try:
         if rehearse:
-            rehearsal = drive(executor, lambda: executor.rehearse(text, seed=seed))
+            rehearsal = drive(executor, lambda: executor.rehearse(text, seed=seed), sources=given_tools)
             print(rehearsal.describe(), end="")
             raise typer.Exit(exit_for_rehearsal(rehearsal))
-        result = drive(executor, lambda: executor.run(text, seed=seed, wait=wait))
+        result = drive(executor, lambda: executor.run(text, seed=seed, wait=wait), sources=given_tools)
         if record is not None:
             _record(kept, result, record)
         given = given_flags(

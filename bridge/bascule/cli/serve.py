@@ -8,6 +8,8 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 
@@ -16,11 +18,15 @@ import typer
 from bascule.bridge.settings import SETTINGS
 from bascule.cli.exits import Exit
 from bascule.cli.streams import tools_on_stderr
+from bascule.cli.waiting import tell_waiting
 from bascule.console.settings_table import SERVE_SETTINGS
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from bascule.console.settings import Settings
     from bascule.console.tokens import Tokens
+    from bascule.tools.source import AnySource
 
 EXTRA: Final = "pip install 'bascule[console]'"
 _NEEDED: Final = ("jinja2", "sse_starlette", "starlette", "uvicorn")
@@ -57,6 +63,19 @@ def serve(*, config: Path | None, log_level: str, **given: Any) -> None:
     _serve(settings, limits, listener)
 
 
+def _tell_waiting_at_start(app: Starlette, sources: Sequence[AnySource]) -> None:
+    """Say which tools wait to be confirmed as soon as the server has opened their sources."""
+    own = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def telling(served: Any) -> AsyncGenerator[None]:
+        async with own(served):
+            tell_waiting(sources)
+            yield
+
+    app.router.lifespan_context = telling
+
+
 def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     import uvicorn
 
@@ -87,6 +106,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
         print(f"bascule: {WEAKER}", file=sys.stderr)
     app = build_app(executor, database, settings)
     mount_mcp(app)
+    _tell_waiting_at_start(app, registry)
     _say_where(settings, Tokens(database))
     config = uvicorn.Config(
         app,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from bascule.cli import confirm, judge_tools
 from bascule.cli.exits import Exit
 from bascule.cli.streams import tools_on_stderr
+from bascule.cli.waiting import name_waiting
 
 if TYPE_CHECKING:
     from bascule.tools import AnyTool, Registry
@@ -62,7 +64,7 @@ def list_tools(
         for namespace, count in counts.items():
             print(f"{namespace or '-':<{width}}  {count}")
         return
-    width = max((len(tool.name) for tool in registry), default=0)
+    width = max((len(each.name) for each in (*registry, *found.waiting)), default=0)
     for tool in registry:
         print(f"{tool.name:<{width}}  {tool.effects:<10}  {show(tool.summary, max_chars=200)}".rstrip())
     if len(counts) > 1:
@@ -71,8 +73,10 @@ def list_tools(
         )
         print(f"{len(registry)} tool{'s' if len(registry) != 1 else ''}: {listed}")
     for each in found.waiting:
-        name = show(f"{each.server}: {each.tool}", max_chars=100)
-        print(f"{name:<{width}}  {'waiting':<10}  {each.reason}: bascule tools confirm")
+        name = each.name or name_waiting(each)
+        command = f": bascule tools confirm {shlex.quote(name_waiting(each))}"
+        note = f": {show(each.note)}" if each.note else ""
+        print(f"{name:<{width}}  {'waiting':<10}  {each.reason}{command if each.name else note}")
     for note in found.notes[:MAX_NOTES]:
         print(f"bascule: {show(note, max_chars=300)}", file=sys.stderr)
     if len(found.notes) > MAX_NOTES:
@@ -106,8 +110,14 @@ def show_tool(
     from bascule.tools import render_stubs
 
     with tools_on_stderr():
-        registry = look_at(tools).registry
+        found = look_at(tools)
+    registry = found.registry
     tool = registry.get(name)
+    for each in found.waiting:
+        if tool is None and each.name and name in (each.name, f"{each.server}:{each.tool}"):
+            command = f"bascule tools confirm --tools FILE {shlex.quote(name_waiting(each))}"
+            print(f"bascule: {each.name} waits ({each.reason}) for `{command}`", file=sys.stderr)
+            raise typer.Exit(Exit.CONFIGURATION)
     if tool is None:
         nearest = registry.nearest(name)
         hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""

@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from bascule.cli.waiting import waiting_of
+
 if TYPE_CHECKING:
     from bascule.tools import Registry
     from bascule.tools.mcp import Waiting
@@ -46,8 +48,6 @@ async def _look_at(specs: Sequence[str]) -> Toolset:
     ready, sources = split_sources(load_sources(*specs))
     async with AsyncExitStack() as stack:
         registry = Registry([*ready, *await open_sources(sources, stack)])
-        waiting = [
-            each for source in sources for each in cast("list[Waiting]", getattr(source, "waiting", []))
-        ]
+        waiting = [each for source in sources for each in waiting_of(source)]
         notes = [each for source in sources for each in cast("list[str]", getattr(source, "notes", []))]
     return Toolset(registry=registry, waiting=waiting, notes=notes)

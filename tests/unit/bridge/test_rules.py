@@ -171,7 +171,17 @@ def test_explain_names_every_rule_and_why() -> None:
             "two rules have the id 'a'",
         ),
         ("- a list", "valid dictionary"),
-        ("a: [", "not valid YAML"),
+        (
+            "version: 1\nrules: [{id: a, effect: allow, match: {tol: look}}]",
+            "match.tol (rule 'a'): unknown key; did you mean tool? it may have tool, label, args",
+        ),
+        (
+            "version: 1\nrules: [{id: a, effect: allow, match: {tool: look, args: {user: {gtt: 1}}}}]",
+            "did you mean gt? it may have eq, ne, in, not_in",
+        ),
+        ("version: 1\nrule: []", "rule: unknown key; did you mean rules?"),
+        ("version: 1\nrules: [7, {idd: x}]", "rules.1.idd: unknown key; did you mean id?"),
+        ("a: [", "not valid YAML: line 1, column 5: expected"),
         ("!!python/object/apply:os.system [id]", "not valid YAML"),
     ],
 )

@@ -5,6 +5,7 @@ Only looks; each kind has a reader of its own, which needs its extra.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,9 +39,25 @@ def read_described_source(spec: str, path: Path, *, secrets: Mapping[str, str] |
 
         return mcp.read_source(spec, path, secrets=secrets)
     if path.suffix.lower() == ".json" and not _OPENAPI.search(text):
+        _check_json(spec, text)
         raise ToolLoadError(
             "tool_source_invalid", f"{spec}: it has neither mcpServers nor openapi; it describes no tools"
         )
     from bascule.tools import openapi
 
     return openapi.read_source(spec, path, secrets=secrets)
+
+
+def _check_json(spec: str, text: str) -> None:
+    """Refuse a small file that is no JSON, with the place: then that is what is wrong with it."""
+    if len(text) >= LOOKED_AT_BYTES:
+        return
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ToolLoadError(
+            "tool_source_invalid",
+            f"{spec}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise ToolLoadError("tool_source_invalid", f"{spec}: not valid JSON: {error}") from error

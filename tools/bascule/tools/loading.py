@@ -193,7 +193,15 @@ def _broken(spec: str, error: BaseException) -> ToolLoadError:
         ]
         own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
         where = f"{own[-1].filename}:{own[-1].lineno}" if own else spec
-    return ToolLoadError("tool_source_broken", f"{spec}: {where}: {type(error).__name__}: {error}")
+    file = where.rpartition(":")[0]
+    if file and os.path.realpath(file) == os.path.realpath(spec):  # where says it, with the line
+        return ToolLoadError("tool_source_broken", f"{spec}:{where.rpartition(':')[2]}: {_words(error)}")
+    return ToolLoadError("tool_source_broken", f"{spec}: {where}: {_words(error)}")
+
+
+def _words(error: BaseException) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)  # its str names the file again
+    return f"{type(error).__name__}: {text}"
 
 
 def _from_module(spec: str, module: ModuleType) -> list[AnyTool]:

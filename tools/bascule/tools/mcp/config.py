@@ -124,7 +124,10 @@ def read_config(
     try:
         data: object = json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
-        raise ToolLoadError("tool_source_invalid", f"{spec}:{error.lineno}: {error.msg}") from error
+        raise ToolLoadError(
+            "tool_source_invalid",
+            f"{spec}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})",
+        ) from error
     except (ValueError, RecursionError) as error:
         raise ToolLoadError("tool_source_invalid", f"{spec}: {error}") from error
     servers = data.get("mcpServers", data.get("servers")) if is_object(data) else None

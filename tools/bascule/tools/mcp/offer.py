@@ -28,6 +28,7 @@ class Waiting:
         server, tool: whose, and its name there; untrusted.
         reason: why it waits; ``listed twice`` and ``unusable`` cannot be confirmed.
         note: more about the reason.
+        name: what scripts call it once everything that waits is confirmed; empty when it cannot be confirmed.
         definition: as the server gives it now; None for an unusable one.
         confirmed: as it was confirmed before, for ``changed``.
     """
@@ -36,6 +37,7 @@ class Waiting:
     tool: str
     reason: Reason
     note: str = ""
+    name: str = ""
     definition: Definition | None = None
     confirmed: Confirmation | None = None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -144,7 +145,13 @@ class _ServerState:
 
     def take_list(self, listed: list[types.Tool]) -> None:
         """Take what the server lists now."""
-        offers, self.waiting = sort_tools(self.server, listed, self._confirmed)
+        offers, waiting = sort_tools(self.server, listed, self._confirmed)
+        texts = [each.definition.tool for each in offers]
+        texts += [each.tool for each in waiting if each.definition is not None]
+        names = choose_names(texts, namespace=self.namespace)
+        self.waiting = [
+            each if each.definition is None else replace(each, name=names[each.tool]) for each in waiting
+        ]
         self._digests = {offer.definition.tool: offer.definition.digest for offer in offers}
         if self._made is None:
             self._offers = offers
