@@ -98,7 +98,7 @@ def test_a_search_prints_signatures_best_first(good: str) -> None:
     code, out, _ = run("search", "give money back", "--tools", good)
     assert code == 0
     assert out.splitlines()[:2] == [
-        "crm.refund_order(order_id: str) -> str␣␣# effect: once",
+        "crm.refund_order(order_id: str) -> str  # effect: once",
         "    Pay the money for an order back to the customer.",
     ]
     assert (
