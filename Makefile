@@ -37,7 +37,7 @@ types-mypy:
 types-pyright:
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
-versions: venv ## Run the guest's unit tests under Python 3.13 and 3.14 from Debian (root, mmdebstrap)
+versions: venv ## Run the guest's unit tests and the crawl under Python 3.13 and 3.14 from Debian (root, mmdebstrap)
 	@.ci/versions
 
 escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets the seconds of fuzzing

@@ -22,9 +22,10 @@ from bascule.sandbox.container import ContainerBackend
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.seccomp import seccomp_profile
 from tests.bench import floors, ours, pipeline, warm
+from tests.bench.corpus import slowdowns
 from tests.bench.peers import Measures, Peers
 from tests.bench.programs import PROGRAMS
-from tests.bench.targets import Verdict, judge
+from tests.bench.targets import Verdict, judge, judge_tasks
 from tests.forks.backend import ForkBackend
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
@@ -178,13 +179,15 @@ def main() -> None:
     peers.close()
     medians = {name: statistics.median(values) for name, values in samples.items()}
     ran = {name: each for name, each in found.items() if not isinstance(each, str)}
-    verdicts = judge(medians, ran)
+    tasks = slowdowns(min(ROUNDS, 3))
+    verdicts = [*judge(medians, ran), *judge_tasks(tasks)]
     show(samples, found, verdicts)
     folder = ROOT / ("docs/bench" if os.environ.get("BENCH_KEEP") else "artifacts")
     kept = folder / f"bench-{time.strftime('%Y%m%dT%H%M%S')}-{commit()}.json"
     kept.parent.mkdir(parents=True, exist_ok=True)
     told = {each.name: {"value": each.value, "target": each.target, "met": each.met} for each in verdicts}
-    document = {"commit": commit(), "samples": samples, "peers": found, "verdicts": told}
+    factors = {task.id: round(task.factor, 3) for task in tasks}
+    document = {"commit": commit(), "samples": samples, "peers": found, "tasks": factors, "verdicts": told}
     kept.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"\nkept: {kept.relative_to(ROOT)}", file=sys.stderr)
 

@@ -17,6 +17,10 @@ _INTRODUCTION = """\
 Scripts are Python, run by CPython. What is listed here works as Python's own documentation says; what is not
 listed does not exist. This page is made from the rules the guest itself reads
 (`sandbox/bascule/guest/rules`); a test fails when it is out of date.
+
+The rules hold for CPython 3.11 to 3.14. `make test` proves them on its own Python, `make versions` runs
+the guest's tests and the reachability crawl on 3.13 and 3.14; the attack corpus runs on the Python of the
+guest image and of the developer alone.
 """
 _CAN = """\
 ## Can

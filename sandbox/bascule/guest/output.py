@@ -88,7 +88,8 @@ class Output:
         try:
             yield
         finally:
-            sinks.remove(sink)
+            if sink in sinks:  # a session's next script begins without those that are still open
+                sinks.remove(sink)
 
     def take(self) -> str:
         """Return what was added since the last time."""

@@ -130,8 +130,6 @@ class About:
             fields: object = object.__getattribute__(value, "__dict__")
         except AttributeError:
             return None
-        if not isinstance(fields, dict):
-            return None
         known = cast("dict[object, object]", fields)
         return {key: item for key, item in known.items() if type(key) is str and not _is_internal(key)}
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from types import FunctionType
-from typing import cast
 
 from bascule.guest.classes import ScriptClasses, stable_object_repr
 from bascule.guest.formatting import stable_repr, without_addresses
@@ -33,10 +32,8 @@ def _text(value: object) -> str:
     return without_addresses(str(value))
 
 
-def _arguments(value: object) -> tuple[tuple[object, ...]]:
-    if not isinstance(value, tuple):
-        raise TypeError(f"a tuple is needed, not {type(value).__name__!r}")
-    return (tuple(cast("tuple[object, ...]", value)),)
+def _arguments(value: tuple[object, ...]) -> tuple[tuple[object, ...]]:
+    return (tuple(value),)
 
 
 _OPERATIONS: dict[str, Callable[..., object]] = {

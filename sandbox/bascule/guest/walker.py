@@ -154,8 +154,8 @@ class Walker(RestrictingNodeTransformer):
             result = self.visit(node)
             if isinstance(result, list):
                 made.extend(result)
-            elif isinstance(result, ast.stmt):
-                made.append(result)
+            else:
+                made.append(cast(ast.stmt, result))
         return made or [ast.copy_location(ast.Pass(), nodes[0])]
 
     # ------------------------------------------------------------ scopes

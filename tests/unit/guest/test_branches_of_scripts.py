@@ -99,7 +99,19 @@ SAME: dict[str, str] = {
         "try:\n    list(batched('abc', 2, strict=True))\nexcept ValueError as error:\n    print(error)\n"
         "try:\n    list(batched('abc', 0))\nexcept ValueError as error:\n    print(error)\n"
     ),
-    "an assignment that is no result": "rows = [0]\na, rows[0] = 1, 2\nprint(a, rows)\n",
+    "an assignment that is no result": "rows = [0]\nprint(rows)\na, rows[0] = 1, 2\n",
+    "a date has no such field to match": (
+        "import datetime\nmatch datetime.date(2024, 1, 2):\n    case datetime.date(hours=h):\n        print(h)\n"
+        "    case datetime.date(month=m):\n        print('month', m)\n"
+    ),
+    "the arguments of a version": "import sys\nprint(sys.version_info.__getnewargs__()[0][:1] == (3,))\n",
+    "eval by way of a partial sees the variables of the caller": (
+        "from functools import partial\ndef f(y):\n    return partial(eval, 'y + 1')()\nprint(f(2))\n"
+    ),
+    "the trace of an error inside a module": (
+        "import json, traceback\ntry:\n    json.loads('{')\nexcept ValueError:\n"
+        "    print(traceback.format_exc().count('line 3, in <module>'))\n"
+    ),
     "a percent of what is no text": "n = 17\nn %= 5\nrows = {'t': '%d'}\nrows['t'] %= 3\nprint(n, rows)\n",
 }
 

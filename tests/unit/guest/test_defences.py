@@ -5,7 +5,11 @@
 from __future__ import annotations
 
 import ast
+import socket
+import subprocess
+import sys
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -14,6 +18,7 @@ from bascule.guest import run as runs
 from bascule.guest import warmup
 from bascule.guest.bindings import survey_bindings
 from bascule.guest.compiler import compile_script
+from bascule.guest.decisions import Decisions
 from bascule.guest.ending import RunEnded
 from bascule.guest.facades.log_handlers import LogRecord, LogTarget
 from bascule.guest.guards import Guards
@@ -162,6 +167,14 @@ def test_a_schema_with_a_single_choice_is_that_choice() -> None:
             "from typing import TypedDict\nimport dataclasses\ndataclasses.dataclass(TypedDict('T', {'a b': int}))",
             "TypeError: field names must be plain names",
         ),
+        (
+            "from collections import Counter\nCounter.__init__([], 'a')",
+            "TypeError: Counter.__init__() needs a 'Counter' object",
+        ),
+        (
+            "getattr(3, '__dataclass_fields__')",
+            "AttributeError: 'int' object does not give `__dataclass_fields__`",
+        ),
         ("from functools import partial\npartial(5)", "TypeError: the first argument must be callable"),
     ],
 )
@@ -193,3 +206,43 @@ def test_long_chains_of_exceptions_are_cut() -> None:
         "text = ''.join(traceback.format_exception(error))\nreturn [text.count('direct cause'), text[:40]]\n"
     )
     assert outcome.value is None or outcome.value[0] == 14
+
+
+def test_what_comes_next_in_the_order_of_classes_must_be_known() -> None:
+    class Foreign:
+        def __len__(self) -> int:
+            return 1
+
+    guards = Guards(replacements={}, namespace={})
+    decisions = Decisions(guards.tables, guards.classes)
+    assert decisions.of_super((Foreign,), "__len__", of_class=False) == ("refused", Foreign)
+
+
+def test_a_tool_and_a_module_give_their_names() -> None:
+    def find(n: int) -> int:
+        return n
+
+    outcome = run("import math\nreturn [find.__name__, math.__name__]\n", {"find": find})
+    assert outcome.value == ["find", "math"]
+
+
+def test_a_guest_connects_to_the_socket_it_is_told_of(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen(1)
+        listener.settimeout(60)
+        guest = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "from bascule.guest.main import main; main()",
+                "process",
+                f"unix:{tmp_path}/s",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        channel, _ = listener.accept()
+        with channel:
+            assert b'"protocol"' in channel.recv(1 << 16)
+        assert guest.wait() == 0

@@ -78,6 +78,13 @@ SAME = {
         "logging.basicConfig(format='%(asctime)s %(message)s', datefmt='at %%', force=True)\n"
         "logging.warning('m')\n"
     ),
+    "levels that are not set, loggers that are asked for twice, handlers with a format": (
+        "own = logging.StreamHandler(sys.stdout)\nown.setFormatter(logging.Formatter('own %(message)s'))\n"
+        "logging.basicConfig(handlers=[own, logging.StreamHandler(sys.stdout)], format='base %(message)s')\n"
+        "logging.root.setLevel(0)\nlog = logging.getLogger('twice')\n"
+        "print(log is logging.getLogger('twice'), log.getEffectiveLevel())\nlog.debug('d')\n"
+        "try:\n    1 / 0\nexcept ZeroDivisionError:\n    log.error('e')\n"
+    ),
     "silenced loggers": "log = logging.getLogger('q')\nlog.disabled = True\nlog.error('no')\n",
 }
 

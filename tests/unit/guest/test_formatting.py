@@ -115,6 +115,7 @@ def test_addresses_in_data_stay() -> None:
         ("{0.real:{w}}|{0.imag:>{w}}", (3,)),
         ("{.real:{:{}}}", (1, 2, 3)),
         ("{.real} {0}", (1,)),
+        ("{0.real} and more", (1,)),
         ("{0.real} {}", (1, 2)),
         ("{.real} {.real}", (1,)),
         ("{0.real!x}", (1,)),
@@ -164,7 +165,7 @@ def test_percent_in_place_shows_no_address_and_evaluates_its_target_once() -> No
         "m.label %= {'x': f}\n"
         "m %= f\n"
         "try:\n"
-        "    rows['s'][0:1] %= 2\n"
+        "    rows['s'][0:1] %= rows['n']\n"
         "except TypeError as error:\n"
         "    print(error)\n"
         "def half(a, b):\n"

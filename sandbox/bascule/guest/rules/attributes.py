@@ -15,6 +15,7 @@ Rows of types from modules that are slow to import are made when a script import
 from __future__ import annotations
 
 import abc
+import builtins
 import collections
 import collections.abc
 import contextlib
@@ -173,6 +174,9 @@ ERRORS: dict[type[BaseException], Row] = {
     decimal.Rounded: _ERROR,
     decimal.Subnormal: _ERROR,
     decimal.Underflow: _ERROR,
+    **{
+        kind: _ERROR for kind in (getattr(builtins, "PythonFinalizationError", None),) if kind
+    },  # from 3.13 on
 }
 
 _VIEW = names("isdisjoint")  # not .mapping: comparing a mappingproxy hands out the dict behind it (bpo-43838)
@@ -366,6 +370,7 @@ ATTRIBUTES: dict[type, Row] = {
     type(vars(decimal.DecimalTuple)["sign"]): NOTHING,  # a field of a named tuple, read from the class
     # ------------------------------------------------------------ itertools, functools, operator
     itertools.accumulate: NOTHING,
+    **{kind: NOTHING for kind in (getattr(itertools, "batched", None),) if kind},  # from 3.12 on
     itertools.chain: NOTHING,
     itertools.combinations: NOTHING,
     itertools.combinations_with_replacement: NOTHING,
