@@ -176,12 +176,13 @@ FORBIDDEN = [
 ]
 
 
-@pytest.mark.parametrize("views", [False, True])
-@pytest.mark.parametrize("statement", FORBIDDEN)
+CASES = [(statement, views) for statement in FORBIDDEN for views in (False, True)]
+CASES.remove(("SELECT * FROM totals", True))  # the view is on the list there
+
+
+@pytest.mark.parametrize(("statement", "views"), CASES)
 def test_everything_else_is_refused_and_nothing_changes(file: Path, statement: str, views: bool) -> None:
     listed = ["orders", "customers", *(["totals"] if views else [])]
-    if views and statement == "SELECT * FROM totals":
-        pytest.skip("the view is on the list here")
     before = hashlib.sha256(file.read_bytes()).hexdigest()
     with pytest.raises((PermissionError, ValueError, ArgumentsInvalid)) as caught:
         query(sqlite_tools(file, tables=listed, timeout_s=2), statement)
