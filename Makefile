@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check versions escape coverage conformance bench bench-faults image lock clean venv \
+.PHONY: help demo test check lint versions escape coverage conformance bench bench-faults image lock clean venv \
   types-mypy types-pyright
 
 BIN := .venv/bin
@@ -25,11 +25,13 @@ demo: venv ## Run a model-style script on real input, in a real container
 test: venv ## Run every test (sets up engine and image first)
 	@.ci/with-chromium $(GUEST) $(BIN)/pytest $(PARALLEL) tests
 
-check: venv ## Check format, lint, types, and run the unit tests; no engine needed
+check: lint ## Check format, lint, types, and run the unit tests; no engine needed
+	@$(BIN)/pytest -q $(PARALLEL) -m "not engine" tests/unit
+
+lint: venv ## Check format, lint and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(MAKE) --no-print-directory -j2 --output-sync=target types-mypy types-pyright
-	@$(BIN)/pytest -q $(PARALLEL) -m "not engine" tests/unit
 
 types-mypy:
 	@$(BIN)/mypy sandbox bridge tools tests

@@ -49,6 +49,9 @@ _STOPS: Final[Mapping[str, Stop]] = {
 _MAX_CHUNKS: Final = 100_000
 _MAX_PARTS: Final = 10_000
 
+_ATTEMPTS: Final = 3
+"""Times a request is made when the connection fails or the service is busy: as often as the other SDKs do."""
+
 
 class Gemini:
     """The Gemini API of one model.
@@ -204,8 +207,9 @@ def _make_client(base_url: str | None, api_key: str | None) -> Client:
         from google.genai import Client, types
     except ModuleNotFoundError as error:
         raise SdkMissing("google") from error
-    options = types.HttpOptions(base_url=base_url) if base_url else None
-    return Client(api_key=api_key, http_options=options)
+    # By itself this SDK tries nothing again, not even when a kept connection has died; the other SDKs do.
+    retries = types.HttpRetryOptions(attempts=_ATTEMPTS, initial_delay=0.2, http_status_codes=[429, 503])
+    return Client(api_key=api_key, http_options=types.HttpOptions(base_url=base_url, retry_options=retries))
 
 
 def _plain(model: object) -> JsonObject:

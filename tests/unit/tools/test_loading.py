@@ -170,7 +170,7 @@ def test_an_error_names_the_source_and_the_line(
     with pytest.raises(ToolLoadError, match=words) as caught:
         load_tools(spec)
     assert caught.value.code == code
-    assert str(caught.value).startswith(f"{spec}: ")
+    assert str(caught.value).startswith(f"{spec}:")
 
 
 def test_a_module_defined_nowhere_is_named_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
