@@ -128,7 +128,7 @@ BAD = {
         "add(1)\nsend('x')",
         1,
         "tool_denied",
-        "denied this call",
+        "nobody approved this call",
         ("--approve", "deny"),
         exception="ToolDenied",
         line=2,
