@@ -162,7 +162,7 @@ class ScriptedServer:
                 self.send_response(status)
                 self.send_header("content-type", kind)
                 self.send_header("transfer-encoding", "chunked")
-                # A kept connection that this server drops just as the next request leaves tests nothing of ours.
+                # A kept connection that is dropped just as the next request leaves tests nothing of ours.
                 self.send_header("Connection", "close")
                 self.end_headers()
                 for piece in pieces:
