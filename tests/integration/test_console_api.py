@@ -229,7 +229,7 @@ def test_a_grant_is_listed_used_and_taken_back(server: Server) -> None:
     script = "for n in range(3):\n    print(mail.send(to='a@b.de', subject=f's{n}'))"
     run, approval = ask_one(server, script)
     server.decide("olga", approval, "approve", grant="tool_in_run", grant_count=1)
-    (second,) = wait_until(lambda: only_other(server, run, approval), within_s=60)
+    (second,) = wait_until(lambda: other_approvals(server, run, approval), within_s=60)
     (grant,) = [
         each for each in server.api("vera", "GET", "/v1/grants").json()["grants"] if each["run_id"] == run
     ]
@@ -240,21 +240,26 @@ def test_a_grant_is_listed_used_and_taken_back(server: Server) -> None:
     assert server.finished(run)["result"]["output"] == "sent\nsent\nsent\n"
 
 
-def only_other(server: Server, run: str, approval: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the pending approvals of a run without one that is decided."""
-    found = server.api("olga", "GET", f"/v1/approvals?run={run}").json()["approvals"]
-    return [each for each in found if each["id"] != approval["id"]]
-
-
 def test_a_grant_that_was_taken_back_lets_nothing_through(server: Server) -> None:
-    call = "print(mail.send(to='a@b.de', subject=f's{n}'))"
-    script = f"import time\nfor n in range(2):\n    {call}\n    time.sleep(1)"
-    run, approval = ask_one(server, script)
-    server.decide("olga", approval, "approve", grant="tool_in_run", grant_count=5)
-    assert server.api("olga", "POST", f"/v1/grants/{approval['id']}/revoke").status_code == 200
-    (second,) = wait_until(lambda: only_other(server, run, approval), within_s=60)
+    # The refund asks in between, so that the second mail cannot come before the grant is taken back.
+    mails = [f"mail.send(to='a@b.de', subject='s{n}')" for n in range(2)]
+    script = f"{mails[0]}\nbilling.refund(customer='C-1', amount=5)\n{mails[1]}"
+    run, mail = ask_one(server, script)
+    server.decide("olga", mail, "approve", grant="tool_in_run", grant_count=5)
+    (between,) = wait_until(lambda: other_approvals(server, run, mail), within_s=60)
+    assert server.api("olga", "POST", f"/v1/grants/{mail['id']}/revoke").status_code == 200
+    for decider in ("olga", "otto"):
+        assert server.decide(decider, between, "approve").status_code == 200
+    (second,) = wait_until(lambda: other_approvals(server, run, mail, between), within_s=60)
+    assert second["tool"] == "mail.send"
     assert server.decide("olga", second, "approve").status_code == 200
     server.finished(run)
+
+
+def other_approvals(server: Server, run: str, *seen: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the pending approvals of a run without those already seen."""
+    found = server.api("olga", "GET", f"/v1/approvals?run={run}").json()["approvals"]
+    return [each for each in found if each["id"] not in {one["id"] for one in seen}]
 
 
 def test_sessions_keep_variables(server: Server) -> None:

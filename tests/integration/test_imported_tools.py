@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from mcp import Client, StdioServerParameters
+
 from tests.openapi_server import serve
 
 BASCULE = Path(sys.executable).parent / "bascule"
@@ -134,6 +137,26 @@ def test_both_kinds_are_listed_confirmed_and_run_from_one_script(tmp_path: Path)
     shown = bascule("tools", "list", "--tools", "mcp.json", folder=tmp_path)
     (line,) = [each for each in shown.stdout.splitlines() if each.startswith("bad.echo")]
     assert line.split(maxsplit=1)[1].startswith("waiting")
+
+
+@pytest.mark.anyio
+async def test_the_tools_of_a_document_are_served_to_mcp_hosts_too(tmp_path: Path) -> None:
+    (tmp_path / "shop.json").write_text(json.dumps(DOCUMENT))
+    with serve(DOCUMENT) as service:
+        lines = [f"servers: ['{service.base}']", "auth: {key: '${SHOP_KEY}'}", "effects: {'*': suggested}"]
+        (tmp_path / "shop.tools.yaml").write_text("\n".join(["document: shop.json", *lines, ""]))
+        server = StdioServerParameters(
+            command=str(BASCULE),
+            args=["mcp", "--tools", "shop.json", "--isolation", "process"],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SHOP_KEY": "shop-key-1"},
+        )
+        async with Client(server) as client:
+            names = [each.name for each in (await client.list_tools()).tools]
+            done = await client.call_tool("run_script", {"code": "shop.getPet(id=3)['name']"})
+    assert {"run_script", "shop-getPet"} <= set(names)
+    assert done.structured_content is not None
+    assert done.structured_content["value"] == "text"
 
 
 def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:

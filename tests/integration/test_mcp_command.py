@@ -46,7 +46,7 @@ async def hold() -> int:
 def send(to: str) -> str:
     """Send a mail."""
     with open(os.environ["SENT"], "a") as file:
-        file.write(to + "\\\n")
+        file.write(to + "\\n")
     return f"sent to {to}"
 '''
 
@@ -139,7 +139,7 @@ async def test_people_decide_in_the_store_and_the_host_resumes_even_after_it_res
     async with Client(server) as client:
         resumed = [await client.call_tool("resume_run", {"run_id": run_id}) for _ in range(2)]
     assert [text_of(each) for each in resumed] == ['"sent to ann1"'] * 2
-    assert (tmp_path / "sent").read_text() == "ann1"
+    assert (tmp_path / "sent").read_text() == "ann1\n"
 
 
 @pytest.mark.parametrize(("ending", "status"), [("close", 0), ("SIGTERM", 143)])

@@ -129,6 +129,6 @@ def _struct(arguments: str) -> JsonObject:
     """Return arguments as the API sends them: always an object."""
     try:
         found: Any = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return cast("JsonObject", found) if isinstance(found, dict) else {}

@@ -11,18 +11,16 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Any, Final, Self, TypeVar
 
 from bascule.bridge.approval import Approver, Decision, deny_all
-from bascule.bridge.approval_card import Card
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.blocking import LoopThread
 from bascule.bridge.carrying import resume_all, see_through
 from bascule.bridge.decide import decide
-from bascule.bridge.errors import DecisionRefused, ExecutorClosedError
+from bascule.bridge.errors import ExecutorClosedError
 from bascule.bridge.events import EventChannel, Subscriber
 from bascule.bridge.guest import sandbox_limits
 from bascule.bridge.journal import Journal
@@ -31,19 +29,20 @@ from bascule.bridge.lifecycle import resume_script, run_script
 from bascule.bridge.limits import Limits
 from bascule.bridge.matching import User
 from bascule.bridge.memory_store import MemoryStore
+from bascule.bridge.offering import Offering
 from bascule.bridge.order import RunOrder, Surroundings
 from bascule.bridge.policy import Policy
-from bascule.bridge.redaction import Redactor, keep_log_clean
+from bascule.bridge.redaction import keep_log_clean
 from bascule.bridge.rehearsal import Rehearsal, WantedEffects
-from bascule.bridge.result import JsonValue, Result
+from bascule.bridge.result import Result
 from bascule.bridge.runs import cancel_run, resolve_call
 from bascule.bridge.session import Session
 from bascule.bridge.store import Answer, Store
 from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, PoolLimits, Reuse, WarmPool, open_backend
-from bascule.tools import ArgumentsInvalid, Registry, ToolDefinitionError
-from bascule.tools.source import AnySource, KeepsSecrets, open_sources, split_sources
+from bascule.tools import Registry
+from bascule.tools.source import AnySource
 
 TOOL_THREADS: Final = 128
 """Threads for synchronous tools, shared by all runs of an executor."""
@@ -111,17 +110,9 @@ class Executor:
         runtime: str | None = None,
         backend: Backend | None = None,
     ) -> None:
-        ready, self._sources = ([], []) if isinstance(tools, Registry) else split_sources(tools)
-        self._registry = tools if isinstance(tools, Registry) else Registry(ready)
-        named: dict[str, str] = {}
-        if isinstance(secrets, Mapping):
-            named.update(cast("Mapping[str, str]", secrets))
-            secrets = named.values()
-        self._secrets = named
-        self._policy = policy or Policy.default()
-        if not self._sources:
-            self._check(self._registry)
-        self._open_sources = AsyncExitStack()
+        self._offering = Offering(
+            tools, policy=policy or Policy.default(), secrets=secrets, secret_patterns=secret_patterns
+        )
         self._approver = approver
         self._isolation: Isolation = isolation
         self._limits = limits
@@ -135,13 +126,11 @@ class Executor:
         self._backend = backend.for_principal(principal) if isinstance(backend, WarmPool) else backend
         self._owns_backend = backend is None
         self._opening: asyncio.Lock | None = None
-        self._stubs = self._registry.stubs()
         self._events = EventChannel()
         self._workers = Workers(size=TOOL_THREADS)
         self._approver_workers = Workers(size=APPROVER_THREADS)
         self._resources = Resources()
         self._throttle = Throttle()
-        self._redactor = Redactor(secrets, secret_patterns)
         keep_log_clean()
         self._loop_thread: LoopThread | None = None
         self._closed = False
@@ -152,7 +141,7 @@ class Executor:
         try:
             await self._open()
         except BaseException:
-            await self._open_sources.aclose()  # the sandbox is what failed
+            await self._offering.close()  # the sandbox is what failed
             raise
         return self
 
@@ -194,7 +183,11 @@ class Executor:
                 the store can be written, `resume` goes on.
         """
         backend = _share(await self._open(), user)
-        stubs = self._stubs if only is None else tuple(each for each in self._stubs if each.name in only)
+        stubs = (
+            self._offering.stubs
+            if only is None
+            else tuple(each for each in self._offering.stubs if each.name in only)
+        )
         order = replace(self._order(script, seed, backend, user), stubs=stubs, labels=frozenset(labels))
         if run_id is not None:
             order = replace(order, run_id=run_id)
@@ -281,7 +274,7 @@ class Executor:
         backend, self._backend = self._backend, None
         if backend is not None and self._owns_backend:
             await backend.close()
-        await self._open_sources.aclose()
+        await self._offering.close()
         self._workers.close()
         self._approver_workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._events.close)
@@ -329,7 +322,7 @@ class Executor:
         Raises:
             DecisionRefused: nothing was written; the message says what to do.
         """
-        known = self._policy.identify(User(name=decision.by, groups=decision.groups))
+        known = self._offering.policy.identify(User(name=decision.by, groups=decision.groups))
         groups = decision.groups if known is None else known.groups
         return decide(
             self._store.approvals,
@@ -337,7 +330,7 @@ class Executor:
             replace(decision, groups=groups),
             digest=digest,
             channel=channel,
-            check_edit=self._check_edit,
+            check_edit=self._offering.check_edit,
         )
 
     def register_secrets(self, *secrets: str) -> None:
@@ -346,7 +339,7 @@ class Executor:
         Raises:
             ValueError: one is too short to be told apart.
         """
-        self._redactor.register(*secrets)
+        self._offering.redactor.register(*secrets)
 
     def replace_policy(self, policy: Policy) -> None:
         """Use another policy from now on, also for calls that wait: they are evaluated again.
@@ -354,29 +347,16 @@ class Executor:
         Raises:
             PolicyError: a rule can never match these tools; the old policy stays.
         """
-        if not self._sources:
-            policy.check(self._registry)
-        self._policy = policy
-
-    def _check_edit(self, card: Card, arguments: Mapping[str, JsonValue]) -> bytes:
-        if self._redactor.holds_secret(dict(arguments)):
-            raise DecisionRefused("edit_not_allowed", "the arguments hold a secret of the host")
-        tool = self._registry.get(card.tool)
-        if tool is None or tool.digest != card.tool_digest:
-            raise DecisionRefused("edit_not_allowed", f"the tool {card.tool} is not what was asked about")
-        try:
-            return tool.validate(dict(arguments)).canonical
-        except ArgumentsInvalid as error:
-            raise DecisionRefused("edit_not_allowed", error.message) from error
+        self._offering.replace_policy(policy)
 
     def redact(self, text: str) -> str:
         """Return text without the registered secrets."""
-        return self._redactor.text(text)
+        return self._offering.redactor.text(text)
 
     @property
     def registry(self) -> Registry:
         """Everything a script may call; the tools of sources from the opening on."""
-        return self._registry
+        return self._offering.registry
 
     @property
     def store(self) -> Store:
@@ -391,7 +371,7 @@ class Executor:
     @property
     def policy(self) -> Policy:
         """The policy as it is now."""
-        return self._policy
+        return self._offering.policy
 
     def _thread(self) -> LoopThread:
         if self._loop_thread is None:
@@ -401,13 +381,12 @@ class Executor:
     async def _open(self) -> Backend:
         if self._closed:
             raise ExecutorClosedError
-        if self._backend is not None and not self._sources:
+        if self._backend is not None and self._offering.complete:
             return self._backend
         if self._opening is None:
             self._opening = asyncio.Lock()
         async with self._opening:
-            if self._sources:
-                await self._add_sources()
+            await self._offering.open()
             if self._backend is None:
                 backend = await asyncio.to_thread(
                     open_backend, self._isolation, docker_host=self._docker_host, runtime=self._runtime
@@ -415,29 +394,6 @@ class Executor:
                 await backend.sweep()
                 self._backend = self._pooled(backend)
             return self._backend
-
-    def _check(self, registry: Registry) -> None:
-        self._policy.check(registry)
-        for tool in registry:
-            for name in tool.secrets:
-                if name not in self._secrets:
-                    raise ToolDefinitionError(
-                        "tool_secret_missing",
-                        f"{tool.name} needs the secret {name}; give it: secrets={{{name!r}: ...}}, "
-                        f"on the command line --secret {name}",
-                        location=tool.location,
-                    )
-
-    async def _add_sources(self) -> None:
-        """Open the sources and take up their tools, all or none."""
-        for source in self._sources:
-            if isinstance(source, KeepsSecrets):
-                self._redactor.register(*source.secrets)
-        async with AsyncExitStack() as stack:
-            registry = Registry([*self._registry, *await open_sources(self._sources, stack)])
-            self._check(registry)
-            self._registry, self._stubs, self._sources = registry, registry.stubs(), []
-            self._open_sources = stack.pop_all()
 
     def _pooled(self, backend: Backend) -> Backend:
         floor = 1 if self._warm is None else self._warm
@@ -462,16 +418,16 @@ class Executor:
             groups=frozenset() if user is None else user.groups,
             tenant=None if user is None else user.tenant,
             image=backend.image_hash,
-            stubs=self._stubs,
+            stubs=self._offering.stubs,
             guest_limits=self._limits.for_guest(),
         )
 
     def _surroundings(self, backend: Backend) -> Surroundings:
         return Surroundings(
             backend=backend,
-            registry=self._registry,
-            stubs=self._stubs,
-            policy=lambda: self._policy,
+            registry=self._offering.registry,
+            stubs=self._offering.stubs,
+            policy=lambda: self._offering.policy,
             approver=self._approver,
             limits=self._limits,
             store=self._store,
@@ -479,9 +435,9 @@ class Executor:
             workers=self._workers,
             approver_workers=self._approver_workers,
             resources=self._resources,
-            redactor=self._redactor,
+            redactor=self._offering.redactor,
             throttle=self._throttle,
-            secrets=self._secrets,
+            secrets=self._offering.secrets,
         )
 
 

@@ -86,6 +86,7 @@ def read_output(
     limit: int = 100,
     path: str | None = None,
     owner: str = "",
+    max_bytes: int = MAX_PART_BYTES,
 ) -> Part:
     """Return a part of an artifact, or of the value and output of a finished run.
 
@@ -96,6 +97,7 @@ def read_output(
             `MAX_LIMIT`.
         path: the way to what is wanted, like ``rows[3].name``; the whole when None or empty.
         owner: the user who asks.
+        max_bytes: of the part; it holds one item or member at least, however large that is.
 
     Raises:
         LookupError: there is nothing under the handle for this user (any more), or nothing at the path.
@@ -105,7 +107,7 @@ def read_output(
         raise ValueError(f"limit must be 1 to {MAX_LIMIT}, got {limit}")
     if offset < 0:
         raise ValueError(f"offset must not be negative, got {offset}")
-    return _cut_part(find_at(read_kept(store, handle, owner=owner), path or ""), offset, limit)
+    return _cut_part(find_at(read_kept(store, handle, owner=owner), path or ""), offset, limit, max_bytes)
 
 
 def read_kept(store: Store, handle: str, *, owner: str = "") -> JsonValue:
@@ -184,27 +186,28 @@ def _describe(value: JsonValue) -> str:
     return "text" if isinstance(value, str) else f"{msgspec.json.encode(value).decode():.40}"
 
 
-def _cut_part(value: JsonValue, offset: int, limit: int) -> Part:
+def _cut_part(value: JsonValue, offset: int, limit: int, max_bytes: int) -> Part:
     if isinstance(value, str):
         text = value[offset : offset + min(limit, MAX_PART_BYTES // 6)]
+        text = text.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
         return _part(text, "characters", offset, len(text), len(value))
     if isinstance(value, list):
         items = value[offset : offset + limit]
-        items = items[: _fitting(items)]
+        items = items[: _fitting(items, max_bytes)]
         return _part(items, "items", offset, len(items), len(value))
     if isinstance(value, dict):
         members = list(value.items())[offset : offset + limit]
-        members = members[: _fitting([item for _, item in members])]
+        members = members[: _fitting([[name, item] for name, item in members], max_bytes)]
         return _part(dict(members), "members", offset, len(members), len(value))
     return Part(value=value, unit="value", offset=0, total=1, next_offset=None)
 
 
-def _fitting(items: list[JsonValue]) -> int:
+def _fitting(items: list[JsonValue], max_bytes: int) -> int:
     """Return how many items fit into a part, at least one: it can be read further with a longer path."""
-    size = 0
+    size = 2  # the brackets around them
     for number, item in enumerate(items):
         size += len(msgspec.json.encode(item)) + 1
-        if size > MAX_PART_BYTES and number:
+        if size > max_bytes and number:
             return number
     return len(items)
 

@@ -92,14 +92,24 @@ class Result:
         parts: list[str] = []
         if self.output:
             parts.append(self.output.rstrip("\n"))
-        if self.status == "ok" and self.value_source != "none":
+        if self.has_value:
             parts.append(msgspec.json.encode(self.value).decode())
-        parts.extend(describe_error(error) for error in self.errors)
+        return "\n".join([*parts, *self.remarks])
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the script ended with a value of its own, be it None."""
+        return self.status == "ok" and self.value_source != "none"
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the model is told beside output and value: errors, what was done by then, notes."""
+        parts = [describe_error(error) for error in self.errors]
         if self.status != "ok" and self.happened:
             parts.append("These calls were made before the script ended; do not repeat what is done:")
             parts.extend(f"- {line}" for line in self.happened)
         parts.extend(f"note: {note.message}" for note in self.notes)
-        return "\n".join(parts)
+        return parts
 
     def to_json(self) -> bytes:
         """Return the documented JSON form (docs/cli.md), one line of UTF-8."""

@@ -67,7 +67,7 @@ class Shaped:
     handle: str | None = None
 
 
-def shape(value: JsonValue, *, max_bytes: int, handle: str | None = None) -> Shaped:
+def shape(value: JsonValue, *, max_bytes: int, handle: str | None = None, path: str = "") -> Shaped:
     """Return a value as bounded JSON, or a plain text (a ``str``) as bounded text.
 
     JSON keeps its structure: the first items of lists, the first members of objects, the beginnings of texts;
@@ -77,6 +77,7 @@ def shape(value: JsonValue, *, max_bytes: int, handle: str | None = None) -> Sha
     Args:
         max_bytes: of the returned text, at least `MIN_BYTES`.
         handle: under which the whole can be read; named in the note.
+        path: where the value stands in what the handle names; the note's places begin with it.
 
     Raises:
         ValueError: ``max_bytes`` is below `MIN_BYTES`.
@@ -87,21 +88,21 @@ def shape(value: JsonValue, *, max_bytes: int, handle: str | None = None) -> Sha
     if len(whole) <= max_bytes:
         return Shaped(text=whole.decode())
     if isinstance(value, str):
-        return _shape_text(whole, max_bytes, handle)
+        return _shape_text(whole, max_bytes, handle, path)
     for items, members, characters, levels in _STEPS:
         cutter = _Cutter(items, members, characters, levels, max_bytes)
         try:
-            encoded = _encode(cutter.cut(value, "", 0))
+            encoded = _encode(cutter.cut(value, path, 0))
         except _TooMuchError:
             continue
         for noted in (MAX_NOTED, 1):
-            text = _annotated(encoded, whole, cutter.omitted, handle, noted)
+            text = _annotated(encoded, whole, cutter.omitted, _where(handle), noted)
             if len(text.encode()) <= max_bytes:
                 return _shaped(text, whole, encoded, cutter.omitted, handle)
     size = len(value) if isinstance(value, dict | list) else 1
     kind = f"an object of {size} members" if isinstance(value, dict) else f"a list of {size} items"
-    omitted = [f"the whole value: {kind}"]
-    return _shaped(_annotated(b"", whole, omitted, handle), whole, b"", omitted, handle)
+    omitted = [f"{path[:_MAX_PATH_CHARS] or 'the whole value'}: {kind}"]
+    return _shaped(_annotated(b"", whole, omitted, _where(handle)), whole, b"", omitted, handle)
 
 
 def shape_and_keep(
@@ -190,23 +191,35 @@ class _Cutter:
         self.omitted.append(f"{path[:_MAX_PATH_CHARS] or 'the value'}: {what}")
 
 
-def _shape_text(whole: bytes, max_bytes: int, handle: str | None) -> Shaped:
+def _shape_text(whole: bytes, max_bytes: int, handle: str | None, path: str) -> Shaped:
     """Keep two thirds of the room for the beginning and one for the end."""
     lines = whole.count(b"\n")
-    note = _annotated(b"", whole, [_left_of_text(len(whole), len(whole), lines)], handle)
+    longest = [_left_of_text(len(whole), len(whole), lines, path)]
+    note = _annotated(b"", whole, longest, _where(handle, path, len(whole)))
     room = max(max_bytes - len(note.encode()) - 48, 0)  # for the line in the middle
     head = _whole_lines(whole[: room * 2 // 3], at_end=True)
     tail = _whole_lines(whole[len(whole) - room // 3 :], at_end=False) if room // 3 else b""
     left = len(whole) - len(head) - len(tail)
     missing = whole[len(head) : len(whole) - len(tail)].count(b"\n")
-    omitted = [_left_of_text(left, len(whole), missing)]
+    omitted = [_left_of_text(left, len(whole), missing, path)]
     middle = f"\n[… {left} bytes left out …]\n".encode()
     kept = head.removesuffix(b"\n") + middle + tail
-    return _shaped(_annotated(kept, whole, omitted, handle), whole, whole[:0], omitted, handle, left=left)
+    where = _where(handle, path, len(head.decode()))
+    return _shaped(_annotated(kept, whole, omitted, where), whole, b"", omitted, handle, left=left)
 
 
-def _left_of_text(left: int, total: int, lines: int) -> str:
-    return f"the text: {left} of {total} bytes ({lines} lines) in its middle"
+def _left_of_text(left: int, total: int, lines: int, path: str) -> str:
+    return f"{path[:_MAX_PATH_CHARS] or 'the text'}: {left} of {total} bytes ({lines} lines) in its middle"
+
+
+def _where(handle: str | None, path: str = "", offset: int | None = None) -> str:
+    """Say how to read the rest: from a known place in a text, or at one of the places listed."""
+    if handle is None:
+        return ""
+    if offset is None:
+        return f' Read the rest: read_output(handle="{handle}", path=..., offset=...).'
+    at = f', path="{path}"' if path else ""
+    return f' Read the rest: read_output(handle="{handle}"{at}, offset={offset}).'
 
 
 def _whole_lines(part: bytes, *, at_end: bool) -> bytes:
@@ -218,13 +231,10 @@ def _whole_lines(part: bytes, *, at_end: bool) -> bytes:
     return part[start + 1 :] if 0 <= start < len(part) // 2 else part.decode("utf-8", "ignore").encode()
 
 
-def _annotated(
-    kept: bytes, whole: bytes, omitted: list[str], handle: str | None, noted: int = MAX_NOTED
-) -> str:
+def _annotated(kept: bytes, whole: bytes, omitted: list[str], where: str, noted: int = MAX_NOTED) -> str:
     listed = "; ".join(omitted[:noted])
     if len(omitted) > noted:
         listed += f"; and {len(omitted) - noted} more places"
-    where = "" if handle is None else f' Read the rest: read_output(handle="{handle}", path=..., offset=...).'
     note = f"[cut from {len(whole)} bytes; left out: {listed}.{where}]"
     if not kept:
         return note

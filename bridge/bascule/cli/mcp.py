@@ -21,7 +21,11 @@ Direct = Literal["fit", "all", "none"]
 
 _Tools = Annotated[
     list[str],
-    typer.Option("--tools", metavar="SPEC", help="module:attr, module, file.py or file.py:attr. Repeatable."),
+    typer.Option(
+        "--tools",
+        metavar="SPEC",
+        help="module:attr, module, file.py, file.py:attr, mcp.json or openapi.yaml. Repeatable.",
+    ),
 ]
 _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
@@ -107,7 +111,7 @@ def serve_mcp(
     from bascule.cli.driver import drive, pick_approver, suspend_at_once
     from bascule.cli.logs import keep_log_safe
     from bascule.sandbox import WEAKER
-    from bascule.tools import load_tools
+    from bascule.tools.loading import load_sources
 
     try:
         from bascule.models.mcp_server import make_server, serve_descriptors
@@ -129,8 +133,9 @@ def serve_mcp(
     with claim_descriptors() as (read_from, write_to):
         kept: Store = MemoryStore(keep_values=True) if store is None else SqliteStore(store)
         try:
+            given_tools = load_sources(*tools)
             executor = Executor(
-                load_tools(*tools),
+                given_tools,
                 policy=Policy.load(*policy) if policy else None,
                 approver=pick_approver(decider),
                 isolation=isolation,
@@ -140,8 +145,12 @@ def serve_mcp(
                 docker_host=docker_host,
                 runtime=runtime,
             )
-            surface = ToolSurface(executor, direct=direct)
-            server = make_server(lambda request: surface, console_url=console_url)
-            drive(executor, lambda: serve_descriptors(server, read_from, write_to))
+
+            async def serve() -> None:
+                surface = ToolSurface(executor, direct=direct)  # the tools of sources are there by now
+                server = make_server(lambda request: surface, console_url=console_url)
+                await serve_descriptors(server, read_from, write_to)
+
+            drive(executor, serve, sources=given_tools)
         finally:
             kept.close()

@@ -48,10 +48,9 @@ def _object(required: Iterable[str], **properties: JsonValue) -> JsonObject:
 
 MAX_SEARCH_RESULTS: Final = 20
 SEARCH_RESULTS: Final = 8
-MAX_READ_CHARS: Final = 16_000
-READ_CHARS: Final = 4_000
+MAX_READ: Final = 16_000
+READ: Final = 4_000
 
-_HANDLE: Final[JsonObject] = {"type": "string", "description": "the handle that a cut output names"}
 _RUN: Final[JsonObject] = {"type": "string", "description": "the id that a run's answer names"}
 
 RUN_SCRIPT: Final = SurfaceTool(
@@ -78,17 +77,15 @@ DESCRIBE_TOOL: Final = SurfaceTool(
 )
 READ_OUTPUT: Final = SurfaceTool(
     name="read_output",
-    description="Read a part of an output that was cut, by its handle.",
+    description="Read what was cut, counted in items, members or characters.",
     parameters=_object(
         ["handle"],
-        handle=_HANDLE,
-        offset={"type": "integer", "minimum": 0, "default": 0, "description": "characters to skip"},
-        limit={
-            "type": "integer", "minimum": 1, "maximum": MAX_READ_CHARS, "default": READ_CHARS,
-            "description": "characters to return",
-        },
+        handle={"type": "string"},
+        path={"type": "string", "description": "like value.rows[3] or output"},
+        offset={"type": "integer", "minimum": 0, "default": 0},
+        limit={"type": "integer", "minimum": 1, "maximum": MAX_READ, "default": READ},
     ),
-)  # fmt: skip
+)
 GET_RUN: Final = SurfaceTool(
     name="get_run",
     description="Tell how a run stands: finished with its result, running, or waiting for people.",

@@ -61,7 +61,17 @@ _OWN: Final[dict[str, JsonObject]] = {
     "search_tools": _object("tools", tools=_list(_TEXT)),
     "describe_tool": _object("name", "stub", name=_TEXT, effects=_TEXT, stub=_TEXT),
     "read_output": _object(
-        "text", "offset", "end", "total", text=_TEXT, offset=_NUMBER, end=_NUMBER, total=_NUMBER
+        "text",
+        "unit",
+        "offset",
+        "total",
+        handle=_TEXT,
+        path=_TEXT,
+        text=_TEXT,
+        unit=_TEXT,
+        offset=_NUMBER,
+        next_offset={"type": ["integer", "null"], "description": "where the next part begins"},
+        total=_NUMBER,
     ),
 }
 

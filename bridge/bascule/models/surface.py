@@ -12,34 +12,40 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal, cast
 
 import msgspec
 
 from bascule.bridge import Executor, Result
 from bascule.bridge.errors import ResumeError, RunBusy, RunNotFound
 from bascule.bridge.matching import User
+from bascule.bridge.outputs import read_output
 from bascule.bridge.result import JsonValue
 from bascule.bridge.runs import read_result
+from bascule.bridge.shaping import shape
 from bascule.bridge.store import RunRecord
 from bascule.bridge.waking import is_due
 from bascule.models.definitions import (
     DESCRIBE_TOOL,
     GET_RUN,
-    MAX_READ_CHARS,
-    MAX_SEARCH_RESULTS,
-    READ_CHARS,
     READ_OUTPUT,
     RESUME_RUN,
     RUN_SCRIPT,
-    SEARCH_RESULTS,
     SEARCH_TOOLS,
     Caller,
     SurfaceTool,
     direct_tools,
 )
 from bascule.models.direct import is_direct, write_script
-from bascule.models.rendering import SurfaceResult, refuse, render_run, whole_text
+from bascule.models.own_arguments import (
+    CodeArguments,
+    NamedArguments,
+    PartArguments,
+    RunArguments,
+    SearchArguments,
+    read_arguments,
+)
+from bascule.models.rendering import MIN_RESULT_BYTES, SurfaceResult, refuse, render_part, render_run
 from bascule.models.run_account import Definitions, started_of
 from bascule.models.run_tokens import ESTIMATE, SurfaceCount, measure_definitions, measure_run
 from bascule.models.tokens import CountTokens
@@ -47,8 +53,8 @@ from bascule.tools import render_stubs
 from bascule.tools.search import ToolIndex
 from bascule.tools.stubs import bound_tokens
 
-MAX_RESULT_CHARS: Final = 16_000
-"""Characters of an answer to the model, some 4,000 tokens; the rest is read by its handle."""
+MAX_RESULT_BYTES: Final = 16_000
+"""Bytes of an answer to the model, some 4,000 tokens; the rest is read by its handle."""
 
 BUDGET_TOKENS: Final = 4_000
 """Tokens for what the model is told of the tools."""
@@ -75,11 +81,11 @@ class ToolSurface:
         count_tokens: of a text, for its model; by default three bytes are one token.
         pinned: tools whose stubs are shown before others when not all fit.
         wait: True waits for people as long as it takes; False answers with a run that waits.
-        max_result_chars: longest answer.
+        max_result_bytes: of an answer, at least 1,000; what is left out can be read on.
         user: on whose behalf, where one executor serves many; None takes the executor's own.
 
     Raises:
-        ValueError: ``callers`` or ``direct`` name a tool that does not exist.
+        ValueError: ``callers`` or ``direct`` name a tool that does not exist, or answers have no room.
     """
 
     def __init__(
@@ -92,15 +98,17 @@ class ToolSurface:
         count_tokens: CountTokens = bound_tokens,
         pinned: Collection[str] = (),
         wait: bool = False,
-        max_result_chars: int = MAX_RESULT_CHARS,
+        max_result_bytes: int = MAX_RESULT_BYTES,
         user: User | None = None,
     ) -> None:
+        if max_result_bytes < MIN_RESULT_BYTES:
+            raise ValueError(f"max_result_bytes must be at least {MIN_RESULT_BYTES}, got {max_result_bytes}")
         self.executor = executor
         self.user = user or executor.user
         self.budget_tokens = budget_tokens
         self.count_tokens = count_tokens
         self.wait = wait
-        self.max_result_chars = max_result_chars
+        self.max_result_bytes = max_result_bytes
         self._callers: dict[str, Caller] = dict(callers or {})
         _check_names(executor, self._callers)
         self.direct = self._choose(direct)
@@ -158,18 +166,18 @@ class ToolSurface:
         self, own: SurfaceTool, given: dict[str, JsonValue], run_id: str | None
     ) -> SurfaceResult:
         if own is RUN_SCRIPT:
-            return await self._run_script(_read(given, _Code).code, run_id)
+            return await self._run_script(read_arguments(given, CodeArguments).code, run_id)
         if own is SEARCH_TOOLS:
-            search = _read(given, _Search)
+            search = read_arguments(given, SearchArguments)
             return self._search(search.query, search.limit)
         if own is DESCRIBE_TOOL:
-            return self._describe(_read(given, _Named).name)
+            return self._describe(read_arguments(given, NamedArguments).name)
         if own is READ_OUTPUT:
-            part = _read(given, _Part)
-            return self._read_output(part.handle, part.offset, part.limit)
+            part = read_arguments(given, PartArguments)
+            return self._read_output(part)
         if own is GET_RUN:
-            return self._get_run(_read(given, _Run).run_id)
-        return await self._resume_run(_read(given, _Run).run_id)
+            return self._get_run(read_arguments(given, RunArguments).run_id)
+        return await self._resume_run(read_arguments(given, RunArguments).run_id)
 
     async def _run_script(self, code: str, run_id: str | None) -> SurfaceResult:
         if len(code) > MAX_CODE_CHARS:
@@ -206,7 +214,7 @@ class ToolSurface:
             tool = self.executor.registry.get(receipt.tool)
             if tool is not None and receipt.state in _STARTED:
                 self._labels |= tool.labels
-        answer = render_run(result, max_chars=self.max_result_chars, direct=direct)
+        answer = render_run(result, max_bytes=self.max_result_bytes, direct=direct)
         if not script:  # retention dropped it: half an account would be a wrong one
             return answer
         # The default of count_tokens is an upper bound, for budgets; an account wants the likely figure.
@@ -250,22 +258,22 @@ class ToolSurface:
             )
         return self._answer_again(result)
 
-    def _read_output(self, handle: str, offset: int, limit: int) -> SurfaceResult:
-        row = self._find_run(handle)
-        result = None if row is None else read_result(self.executor.store, handle)
-        if result is None:
-            return refuse(f"there is no output {handle[:80]!r} (any more)", code="output_not_found")
-        text = whole_text(result, direct=is_direct(self._script_of(handle)))
-        part = text[offset : offset + min(limit, self.max_result_chars)]
-        end = offset + len(part)
-        rest = f"\n[{len(text) - end} more characters from offset {end}]" if end < len(text) else ""
-        if not part:
-            rest = f"[the output ends at {len(text)} characters]"
-        return SurfaceResult(
-            text=f"{part}{rest}",
-            data={"text": part, "offset": offset, "end": end, "total": len(text)},
-            run_id=handle,
-        )
+    def _read_output(self, wanted: PartArguments) -> SurfaceResult:
+        try:
+            part = read_output(
+                self.executor.store,
+                wanted.handle,
+                path=wanted.path,
+                offset=wanted.offset,
+                limit=wanted.limit,
+                owner="" if self.user is None else self.user.name,
+                max_bytes=self.max_result_bytes,
+            )
+        except LookupError as error:
+            return refuse(str(error), code="output_not_found")
+        except ValueError as error:
+            return refuse(str(error), code="invalid_arguments")
+        return render_part(part, handle=wanted.handle, path=wanted.path, max_bytes=self.max_result_bytes)
 
     def _search(self, query: str, limit: int) -> SurfaceResult:
         if self._index is None:
@@ -275,13 +283,14 @@ class ToolSurface:
             return SurfaceResult(text="No tool matches. Try other words.", data={"tools": []})
         names: list[JsonValue] = [each.name for each in found]
         tools = [each for each in self.scriptable if each.name in set(names)]
-        return SurfaceResult(text=render_stubs(tools)[: self.max_result_chars], data={"tools": names})
+        text = shape(render_stubs(tools), max_bytes=self.max_result_bytes).text
+        return SurfaceResult(text=text, data={"tools": names})
 
     def _describe(self, name: str) -> SurfaceResult:
         tool = next((each for each in self.scriptable if each.name == name), None)
         if tool is None:
             return self._unknown(name)
-        text = render_stubs([tool], detail="full")[: self.max_result_chars]
+        text = shape(render_stubs([tool], detail="full"), max_bytes=self.max_result_bytes).text
         return SurfaceResult(text=text, data={"name": tool.name, "effects": tool.effects, "stub": text})
 
     # ------------------------------------------------------------ what they need
@@ -341,42 +350,6 @@ class ToolSurface:
             wanted = {direct} if isinstance(direct, str) else set(direct)
             _check_names(self.executor, wanted)
         return tuple(each for each in able if each.tool in wanted | forced)
-
-
-class _Code(msgspec.Struct, forbid_unknown_fields=True):
-    code: str
-
-
-class _Search(msgspec.Struct, forbid_unknown_fields=True):
-    query: str
-    limit: int = SEARCH_RESULTS
-
-    def __post_init__(self) -> None:
-        self.limit = min(max(self.limit, 1), MAX_SEARCH_RESULTS)
-
-
-class _Named(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-
-
-class _Part(msgspec.Struct, forbid_unknown_fields=True):
-    handle: str
-    offset: int = 0
-    limit: int = READ_CHARS
-
-    def __post_init__(self) -> None:
-        self.offset = max(self.offset, 0)
-        self.limit = min(max(self.limit, 1), MAX_READ_CHARS)
-
-
-class _Run(msgspec.Struct, forbid_unknown_fields=True):
-    run_id: str
-
-
-def _read(given: dict[str, JsonValue], kind: type[Any]) -> Any:
-    """Return the arguments of one of the surface's own tools; null is the same as left out."""
-    present = {key[:100]: value for key, value in given.items() if value is not None}
-    return msgspec.convert(present, kind)
 
 
 def _is_text(text: str) -> bool:

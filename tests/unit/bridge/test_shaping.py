@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bascule.bridge import artifacts, outputs
+from bascule.bridge import artifacts
 from bascule.bridge.artifact_tools import artifact_tools
 from bascule.bridge.artifacts import Artifact, ArtifactRefused
 from bascule.bridge.memory_store import MemoryStore
@@ -160,15 +160,14 @@ def test_unknown_and_odd_handles_find_nothing(store: Store, handle: str) -> None
         read_output(store, handle)
 
 
-def test_a_part_ends_where_it_would_become_too_large(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "MAX_PART_BYTES", 1000)
+def test_a_part_ends_where_it_would_become_too_large(store: Store) -> None:
     rows: list[JsonValue] = ["x" * 400] * 10
     handle = keep(store, rows)
-    part = read_output(store, handle)
+    part = read_output(store, handle, max_bytes=1000)
     assert (part.next_offset, part.total) == (2, 10)
     rows = ["x" * 4000] * 2
     huge = keep(store, rows)
-    assert read_output(store, huge).next_offset == 1
+    assert read_output(store, huge, max_bytes=1000).next_offset == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import sys
 from collections.abc import Iterator
 
@@ -13,6 +12,7 @@ import pytest
 from bascule.bridge import ApprovalRequest, ask_in_terminal
 from bascule.bridge.cards import describe_request
 from bascule.bridge.terminal import converse, screen, whoami
+from tests.unit.bridge.terminals import Terminal
 
 pytestmark = pytest.mark.anyio
 
@@ -31,33 +31,6 @@ REQUEST = ApprovalRequest(
 )
 
 
-class Screen(io.StringIO):
-    """Text that was shown; whoever waits is woken when it is flushed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.changed = asyncio.Event()
-
-    def flush(self) -> None:
-        self.changed.set()
-
-
-class Terminal:
-    """A pseudo-terminal: we type at one end, the code reads the other."""
-
-    def __init__(self) -> None:
-        self.master, self.slave = os.openpty()
-        self.shown = Screen()
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-    async def prompted(self, times: int = 1) -> None:
-        while self.shown.getvalue().count("Approve this call?") < times:
-            self.shown.changed.clear()
-            await self.shown.changed.wait()
-
-
 @pytest.fixture(autouse=True)
 def _quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bascule.bridge.terminal.READ_S", 0.05)
@@ -67,8 +40,7 @@ def _quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
 def terminal() -> Iterator[Terminal]:
     made = Terminal()
     yield made
-    os.close(made.master)
-    os.close(made.slave)
+    made.close()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +11,7 @@ import pytest
 
 from bascule.bridge import ApprovalRequest, Decision
 from bascule.bridge.terminal import converse, converse_about_all, edit_arguments, whoami
+from tests.unit.bridge.terminals import Terminal
 
 pytestmark = pytest.mark.anyio
 
@@ -35,33 +35,6 @@ REQUEST = ApprovalRequest(
 )
 
 
-class Screen(io.StringIO):
-    """Text that was shown; whoever waits is woken when it is flushed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.changed = asyncio.Event()
-
-    def flush(self) -> None:
-        self.changed.set()
-
-
-class Terminal:
-    """A pseudo-terminal: we type at one end, the code reads the other."""
-
-    def __init__(self) -> None:
-        self.master, self.slave = os.openpty()
-        self.shown = Screen()
-
-    async def answer(self, *typed: str) -> None:
-        """Type each line after one more prompt was shown."""
-        for count, line in enumerate(typed, 1):
-            while self.shown.getvalue().count("? ") < count:
-                self.shown.changed.clear()
-                await self.shown.changed.wait()
-            os.write(self.master, f"{line}\n".encode())
-
-
 @pytest.fixture(autouse=True)
 def _quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bascule.bridge.terminal.READ_S", 0.01)
@@ -71,8 +44,7 @@ def _quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
 def terminal() -> Iterator[Terminal]:
     made = Terminal()
     yield made
-    os.close(made.master)
-    os.close(made.slave)
+    made.close()
 
 
 async def ask(terminal: Terminal, *typed: str, request: ApprovalRequest = REQUEST) -> Decision:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bascule.bridge import Decision, Executor, Policy, User, approve_all
+from bascule.bridge import Decision, Executor, Policy, Result, User, approve_all
+from bascule.bridge.result import JsonValue
 from bascule.models import ToolSurface
-from bascule.models.rendering import cut_middle
+from bascule.models.rendering import MIN_RESULT_BYTES, render_run
+from bascule.wire import ScriptError
 from tests.forks.backend import ForkBackend
 from tests.models.world import Shop, open_executor
 
@@ -115,7 +119,7 @@ async def test_arguments_of_a_direct_call_are_never_read_as_code(forks: ForkBack
         ("mail.send", {"to": "x" * 1_000_000, "text": ""}, "at most"),
         ("search_tools", {"query": "x", "limit": "many"}, "limit"),
         ("describe_tool", {"name": "ad"}, "did you mean add?"),
-        ("read_output", {"handle": "run-0"}, "no output"),
+        ("read_output", {"handle": "run-0"}, "there is no run"),
         ("get_run", {"run_id": "run-0"}, "no run"),
         ("resume_run", {"run_id": "../etc"}, "no run"),
         ("ad", {}, "did you mean add?"),
@@ -171,42 +175,73 @@ async def test_runs_of_other_users_do_not_exist(forks: ForkBackend, tmp_path: An
         for name in ("get_run", "resume_run"):
             assert (await ToolSurface(his).call(name, {"run_id": done.run_id})).is_error
         assert (await ToolSurface(his).call("read_output", {"handle": done.run_id})).is_error
-        assert (await ToolSurface(hers).call("read_output", {"handle": done.run_id})).text == '"secret"'
+        mine = await ToolSurface(hers).call("read_output", {"handle": done.run_id, "path": "value"})
+        assert mine.text == "secret"
 
 
-async def test_a_long_output_is_cut_and_read_by_its_handle(forks: ForkBackend) -> None:
+async def read_on(surface: ToolSurface, **where: JsonValue) -> list[str]:
+    """Read everything from a place on, part by part."""
+    parts: list[str] = []
+    offset: JsonValue = where.pop("offset", 0)
+    while offset is not None:
+        part = await surface.call("read_output", {**where, "offset": offset})
+        assert isinstance(part.data, dict), part.text
+        assert len(part.text.encode()) <= surface.max_result_bytes + 100
+        parts.append(str(part.data["text"]))
+        offset = part.data["next_offset"]
+    return parts
+
+
+async def test_a_long_output_is_cut_and_read_on_where_its_note_says(forks: ForkBackend) -> None:
+    printed = "".join(f"line {n}\n" for n in range(2000))
     async with open_executor(forks, Shop()) as executor:
-        surface = ToolSurface(executor, max_result_chars=1000)
+        surface = ToolSurface(executor, max_result_bytes=1000)
         done = await surface.call("run_script", {"code": "for n in range(2000): print('line', n)"})
-        assert len(done.text) < 1400
+        assert len(done.text.encode()) <= 1000
         assert done.text.startswith("line 0\n")
-        assert done.text.endswith("line 1999")
-        read, offset = "", 0
-        while True:
-            part = await surface.call(
-                "read_output", {"handle": done.run_id, "offset": offset, "limit": 16_000}
-            )
-            assert isinstance(part.data, dict)
-            read += str(part.data["text"])
-            end, total = part.data["end"], part.data["total"]
-            assert isinstance(end, int)
-            assert len(part.text) < 1100
-            if end == total:
-                break
-            offset = end
-        beyond = await surface.call("read_output", {"handle": done.run_id, "offset": 10**9})
-    assert read == "\n".join(f"line {n}" for n in range(2000))
-    assert "ends at" in beyond.text
+        assert "\nline 1999\n[cut from " in done.text
+        found = re.search(r'read_output\(handle="(.+?)", path="output", offset=(\d+)\)', done.text)
+        assert found is not None
+        head = done.text.partition("\n[…")[0] + "\n"
+        rest = await read_on(surface, handle=found[1], path="output", offset=int(found[2]))
+        beyond = await surface.call("read_output", {"handle": found[1], "path": "output", "offset": 10**9})
+    assert head + "".join(rest) == printed
+    assert "behind the last" in beyond.text
 
 
-async def test_a_long_value_is_not_in_the_data_either(forks: ForkBackend) -> None:
+async def test_a_long_value_keeps_its_shape_and_is_read_on_by_its_path(forks: ForkBackend) -> None:
+    code = "{'rows': [{'id': n, 'name': f'customer {n}'} for n in range(500)], 'total': 500}"
     async with open_executor(forks, Shop()) as executor:
-        surface = ToolSurface(executor, max_result_chars=1000)
+        surface = ToolSurface(executor, max_result_bytes=1000)
+        done = await surface.call("run_script", {"code": code})
+        assert len(done.text.encode()) <= 1000
+        value, note = done.text.split("\n")
+        read = json.loads(value)
+        assert (read["rows"][0], read["total"]) == ({"id": 0, "name": "customer 0"}, 500)
+        kept = len(read["rows"]) - 1
+        assert f"value.rows: items {kept} to 499 of 500" in note
+        rest = await read_on(surface, handle=done.run_id, path="value.rows", offset=kept)
+        wrong = await surface.call("read_output", {"handle": done.run_id, "path": "value.lines"})
+    assert [row["id"] for part in rest for row in json.loads(part)] == list(range(kept, 500))
+    assert wrong.is_error
+    assert "an object with rows, total" in wrong.text
+
+
+async def test_the_long_result_of_a_direct_call_is_cut_likewise(forks: ForkBackend) -> None:
+    async with open_executor(forks, Shop()) as executor:
+        surface = ToolSurface(executor, max_result_bytes=1000)
         done = await surface.call("crm.orders", {"customer": "Ann"})
-    assert len(done.text) < 1400
+        rest = await read_on(surface, handle=done.run_id, path="value")
+    assert len(done.text.encode()) <= 1000
     assert isinstance(done.data, dict)
-    assert done.data["value"] is None
-    assert done.data["cut"] is True
+    assert (done.data["value"], done.data["cut"]) == (None, True)
+    assert json.loads(done.text.split("\n")[0])[0] == json.loads(rest[0])[0]
+
+
+async def test_an_answer_without_room_is_refused(forks: ForkBackend) -> None:
+    async with open_executor(forks, Shop()) as executor:
+        with pytest.raises(ValueError, match="at least 1000"):
+            ToolSurface(executor, max_result_bytes=999)
 
 
 async def test_null_for_an_optional_argument_of_the_surface_is_as_left_out(forks: ForkBackend) -> None:
@@ -325,21 +360,40 @@ async def test_a_tool_called_like_one_of_ours_is_offered_under_another_name(fork
     assert done.text == "ran 7"
 
 
-@given(
-    text=st.text(max_size=300),
-    limit=st.integers(20, 200),
-)
-def test_a_cut_text_keeps_both_ends_and_is_bounded(text: str, limit: int) -> None:
-    cut = cut_middle(text, limit, handle="run-1")
-    assert len(cut) <= limit + 250
-    assert cut == text or (cut.startswith(text[: limit // 2]) and cut.endswith(text[-limit // 4 :]))
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
+
+
+@given(
+    value=JSON | st.text(max_size=3000) | st.lists(st.text(max_size=80), max_size=200),
+    output=st.text(max_size=5000),
+    message=st.text(max_size=3000),
+    failed=st.booleans(),
+    direct=st.booleans(),
+    max_bytes=st.integers(MIN_RESULT_BYTES, 2000),
+)
+def test_every_answer_keeps_its_bound_and_says_when_it_is_cut(
+    value: JsonValue, output: str, message: str, failed: bool, direct: bool, max_bytes: int
+) -> None:
+    errors = (ScriptError(kind="failed", message=message),) if failed else ()
+    result = Result(
+        run_id="run-1",
+        status="failed" if failed else "ok",
+        value=value,
+        value_source="return",
+        output=output,
+        errors=errors,
+    )
+    answer = render_run(result, max_bytes=max_bytes, direct=direct)
+    assert len(answer.text.encode("utf-8", "replace")) <= max_bytes
+    if not direct:
+        whole = result.for_model()
+        assert answer.text == whole or "left out" in answer.text
+
+
 KEYS = st.sampled_from(["a", "b", "code", "query", "name", "run_id", "handle"])
 NAMES = st.sampled_from(
     [
