@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from bascule.tools.imported.review import Review
     from bascule.tools.mcp import Waiting
     from bascule.tools.source import AnySource
 
@@ -39,7 +40,7 @@ def tell_waiting(sources: Sequence[AnySource]) -> None:
     from bascule.tools.imported.review import Reviewed
 
     for source in sources:
-        reviews = () if not isinstance(source, Reviewed) else source.review()
+        reviews: Sequence[Review] = source.review() if isinstance(source, Reviewed) else ()
         found = [each for each in reviews if each.digest is not None and each.state == "waiting"]
         if not found:
             continue
