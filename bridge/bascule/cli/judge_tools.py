@@ -62,7 +62,10 @@ def lint_tools(
     ] = False,
     json_: _Json = False,
 ) -> None:
-    """Find what makes models call tools wrongly; status 1 when there is something."""
+    """Find what makes models call tools wrongly; status 1 when there is something.
+
+    What was repaired or left out of services' documents is told as well, and is no reason for that status.
+    """
     import json
 
     from bascule.bridge.display import show
@@ -70,9 +73,9 @@ def lint_tools(
     from bascule.tools import lint
 
     with tools_on_stderr():
-        registry = look_at(tools).registry
-    findings = lint.lint_tools(registry, searchable=searchable)
-    for finding in findings:
+        found = look_at(tools)
+    findings = lint.lint_tools(found.registry, searchable=searchable)
+    for finding in [*findings, *map(lint.judge_note, found.notes)]:
         print(json.dumps(asdict(finding)) if json_ else show(str(finding), max_chars=1000))
     if findings:
         raise typer.Exit(Exit.FAILED)

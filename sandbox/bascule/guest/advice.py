@@ -8,8 +8,10 @@ from __future__ import annotations
 import types
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from typing import TypeVar
 
 from bascule.guest.calls import ToolCall, is_coroutine_like
+from bascule.guest.none_values import ATTRIBUTE_OF_NONE
 
 _MEANT: dict[tuple[type, str], str] = {
     (list, "push"): "write `.append(...)`",
@@ -39,6 +41,8 @@ _MEANT: dict[tuple[type, str], str] = {
 }
 
 
+_Hinted = TypeVar("_Hinted", AttributeError, ImportError)
+
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: messages leave the module out
 
 
@@ -56,7 +60,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return "did you mean " + " or ".join(f"`{item}`" for item in found) + "?" if found else None
 
 
-def hinted(error: AttributeError, hint: str | None) -> AttributeError:
+def hinted(error: _Hinted, hint: str | None) -> _Hinted:
     """Attach a hint for the report; scripts see the message alone, as plain Python words it."""
     if hint:
         error.__dict__["hint"] = hint
@@ -77,7 +81,7 @@ def missing_attribute(value: object, name: str, known: Collection[str]) -> Attri
     if kind is dict:
         hint = _MEANT.get((kind, name)) or f'it is a dict: write ["{name}"]'
     elif kind is types.NoneType:
-        hint = "the value is None: test for that first"
+        hint = ATTRIBUTE_OF_NONE
     return hinted(AttributeError(f"{shown_name(kind)!r} object has no attribute {name!r}"), hint)
 
 

@@ -11,6 +11,12 @@ from bascule.guest.signature import describe_parameters, describe_type
 from bascule.guest.survey import Survey
 from bascule.wire import ToolStub
 
+_AMOUNTS = frozenset(
+    {"count", "first", "head", "last", "length", "limit", "lines", "max", "max_items", "max_lines"}
+    | {"max_results", "n", "num", "offset", "size", "skip", "tail", "top"}
+)
+"""Arguments that ask for a part of a result."""
+
 
 def check_tool_calls(survey: Survey) -> None:
     """Find calls whose arguments certainly do not fit."""
@@ -81,10 +87,9 @@ def _check_call(
     for key, (node, value) in named.items():
         if key not in known:
             takes = f"it takes only {', '.join(known)}" if known else "it takes none"
-            near = did_you_mean(key, known)
-            survey.find(
-                node, "invalid_arguments", f"{name}() has no argument `{key}`; {takes}", near or usage
-            )
+            sliced = "; it gives all of its result: slice that in the script"
+            advice = (did_you_mean(key, known) or usage) + (sliced if key.lower() in _AMOUNTS else "")
+            survey.find(node, "invalid_arguments", f"{name}() has no argument `{key}`; {takes}", advice)
         elif key in bound:
             survey.find(node, "invalid_arguments", f"{name}() gets `{key}` twice", usage)
         else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 
-from bascule.guest.advice import did_you_mean
+from bascule.guest.advice import did_you_mean, hinted
 from bascule.guest.facade import Facade
-from bascule.guest.rules.modules import refusal
+from bascule.guest.rules.modules import missing_in_python, refusal
 
 
 class Imports:
@@ -61,5 +61,14 @@ class Imports:
     def _find(self, path: str) -> Facade:
         facade = self._modules.get(path)
         if facade is None:
-            raise ModuleNotFoundError(refusal(path), name=path)
+            raise _not_found(path)
         return facade
+
+
+def _not_found(path: str) -> ImportError:
+    missing = missing_in_python(path)
+    if missing is None:
+        return ModuleNotFoundError(refusal(path), name=path)
+    # What plain Python lacks as well is said in its words; the report adds what to do instead.
+    name, message = missing
+    return hinted(ModuleNotFoundError(message, name=name), refusal(path))

@@ -22,6 +22,7 @@ from bascule.guest.ending import Ender, RunEnded
 from bascule.guest.errors import failure_exception
 from bascule.guest.futures import Future, HostFuture, activate
 from bascule.guest.position import calling_line
+from bascule.guest.same_calls import SameCalls
 from bascule.guest.withheld import Withheld
 from bascule.guest.workers import MAX_WORKERS, SPARE_WORKERS, Carrier, Worker
 
@@ -73,6 +74,7 @@ class Loop:
         self._owed: dict[int, HostFuture] = {}
         self._seq = 0
         self._calls = 0
+        self._same = SameCalls()
         self._numbers = 0
         self._names = 0
         self._control = _thread.allocate_lock()
@@ -125,8 +127,10 @@ class Loop:
                 kind="call_limit",
                 message=f"the script made {self._calls} tool calls, the limit, and asked for one more",
                 line=line,
-                suggestion="Use a tool that answers for many items at once, or narrow what you loop over.",
+                suggestion=self._same.advice(tool, args)
+                or "Use a tool that answers for many items at once, or narrow what you loop over.",
             )
+        self._same.count(tool, args)
         seq = self._seq + 1
         self._commands.add_call(seq, tool, args, line or 1)
         self._seq = seq

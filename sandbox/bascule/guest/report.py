@@ -16,6 +16,7 @@ from bascule.guest.advice import did_you_mean
 from bascule.guest.ending import Abandoned, RunEnded
 from bascule.guest.errors import ToolError
 from bascule.guest.formatting import without_addresses
+from bascule.guest.none_values import ITEM_OF_NONE, NONE_HINTS, none_in
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.rules.modules import MODULES
 from bascule.guest.source import Source, bounded
@@ -50,6 +51,8 @@ def describe_exception(error: BaseException, source: Source) -> ScriptError:
         kind = "recursion_limit"
         suggestion = "give the function an end condition, or use a loop"
     suggestion = suggestion or _suggestion(error, text)
+    if suggestion in NONE_HINTS and (place := _range(error)) is not None:
+        suggestion = none_in(source, place) or suggestion
     message = f"{name}: {text}" if text else name
     return source.error(
         kind, bounded(message), line=line, column=column, exception=name, suggestion=suggestion
@@ -74,6 +77,18 @@ def _place(code: types.CodeType, instruction: int, line: int, source: Source) ->
     if start is None or offset is None:
         return line, None
     return start, source.column_of(start, offset)
+
+
+def _range(error: BaseException) -> tuple[int, int, int, int] | None:
+    """Return first line, last line, first and end byte offset of the expression that raised in the script."""
+    found: tuple[int | None, int | None, int | None, int | None] | None = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_filename == SCRIPT_FILE:
+            found = next(itertools.islice(code.co_positions(), traceback.tb_lasti // 2, None), None)
+        traceback = traceback.tb_next
+    return None if found is None or None in found else cast("tuple[int, int, int, int]", found)
 
 
 def safe_text(error: BaseException) -> str:
@@ -104,6 +119,8 @@ def _suggestion(error: BaseException, text: str) -> str | None:
         return _for_key(error)
     if isinstance(error, NameError):
         return _for_name(error, text)
+    if isinstance(error, ImportError):
+        return _plain(error, "hint")
     if isinstance(error, AttributeError):
         return _for_attribute(error)
     if isinstance(error, TypeError):
@@ -205,7 +222,8 @@ def _for_attribute(error: AttributeError) -> str | None:
 
 
 _TYPE_HINTS: tuple[tuple[str, str], ...] = (
-    (r"'NoneType' object is not (subscriptable|iterable)", "the value is None: test for None first"),
+    (r"'NoneType' object (is not subscriptable|does not support item)", ITEM_OF_NONE),
+    (r"'NoneType' object is not iterable|non-iterable NoneType", "a value is None: test for None first"),
     (r"(coroutine|ToolCall|awaitable).*(not|between)", "write `await` before the call"),
     (
         r"(string|list) indices must be integers",

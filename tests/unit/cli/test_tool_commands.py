@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -123,6 +124,40 @@ def test_good_tools_pass_and_bad_ones_are_told_what_to_do(good: str, bad: str) -
         "vague-parameter",
         "untyped-parameter",
     ]
+
+
+def test_what_was_repaired_or_left_out_of_a_document_is_told_and_is_no_failure(tmp_path: Path) -> None:
+    document: dict[str, Any] = {
+        "openapi": "3.0.0",
+        "servers": [{"url": "https://first.example"}],
+        "paths": {
+            "/orders": {
+                "get": {
+                    "operationId": "list orders",
+                    "summary": "List the open orders of a customer.",
+                    "responses": {"200": {"content": {"application/json": {"schema": {"type": "string"}}}}},
+                }
+            },
+            "/there": {
+                "get": {
+                    "operationId": "look_there",
+                    "servers": [{"url": "https://elsewhere.example"}],
+                    "responses": {},
+                }
+            },
+        },
+    }
+    (tmp_path / "shop.json").write_text(json.dumps(document))
+    (tmp_path / "shop.tools.yaml").write_text(
+        "document: shop.json\nservers: ['https://first.example']\nauth: none\n"
+    )
+    spec = str(tmp_path / "shop.tools.yaml")
+    code, out, _ = run("lint", "--tools", spec, "--json")
+    told = [json.loads(line) for line in out.splitlines()]
+    notes = [each["message"] for each in told if each["rule"] == "import-note"]
+    assert any("look_there: left out: none of its own servers" in note for note in notes)
+    assert code == (1 if len(told) > len(notes) else 0) == 0
+    assert "[import-note]" in run("lint", "--tools", spec)[1]
 
 
 def test_a_broken_file_names_its_line(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def error_of(script: str) -> ScriptError:
          "did you mean `run`?"),
         ("[].push(1)", "AttributeError: 'list' object has no attribute 'push'", "write `.append(...)`"),
         ("d = {'a': 1}\nd.a", "AttributeError: 'dict' object has no attribute 'a'", 'write ["a"]'),
-        ("x = None\nx.a", "AttributeError: 'NoneType' object has no attribute 'a'", "test for that first"),
+        ("x = None\nx.a", "AttributeError: 'NoneType' object has no attribute 'a'", "`x` is None: test for None before `.a`"),
         ("x = None\nx['a']", "TypeError: 'NoneType' object is not subscriptable", "test for None first"),
         ("'ABC'.trim()", "AttributeError: 'str' object has no attribute 'trim'", "write `.strip()`"),
         ("def f():\n    x += 1\nx = 1\nf()", "UnboundLocalError", "global x"),

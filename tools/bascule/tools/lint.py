@@ -53,6 +53,16 @@ class Finding:
         return f"{subject}{self.message}{where}. {self.advice} [{self.rule}]"
 
 
+def judge_note(note: str) -> Finding:
+    """Return what a source repaired or left out of its definitions as a finding about no one tool."""
+    return Finding(
+        rule="import-note",
+        tool="",
+        message=note,
+        advice="See the service's document, and what is chosen of it",
+    )
+
+
 def lint_tools(tools: Iterable[AnyTool], *, searchable: bool = False) -> list[Finding]:
     """Return what is to be improved, in the order of the tools.
 

@@ -7,6 +7,8 @@ Names that some Python versions lack are given by those that have them.
 
 from __future__ import annotations
 
+import sys
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -271,3 +273,34 @@ def refusal(name: str) -> str:
         if substitute is not None:
             return f"{name} is not available: {substitute}"
     return f"{name} is not available; the modules that are: {', '.join(sorted(MODULES))}"
+
+
+_PACKAGES = (
+    _words(
+        """asyncio collections concurrent ctypes curses dbm email encodings ensurepip html http idlelib
+        importlib json lib2to3 logging multiprocessing pydoc_data re sqlite3 tkinter tomllib turtledemo
+        unittest urllib venv wsgiref xml xmlrpc zoneinfo"""
+    )
+    | _words("distutils" if sys.version_info < (3, 12) else "zipfile")
+    | _words("_pyrepl pathlib sysconfig" if sys.version_info >= (3, 13) else "")
+    | _words("compression string" if sys.version_info >= (3, 14) else "")
+)
+"""Modules of the standard library that have modules in them."""
+
+_PLAIN_SUBMODULES = frozenset({"collections.abc", "os.path", "urllib.parse"})
+
+
+def missing_in_python(path: str) -> tuple[str, str] | None:
+    """Return the module that plain Python, too, does not find on the way to ``path``, and how it says so.
+
+    None when plain Python would find all of it, or might.
+    """
+    parts = path.split(".")
+    if parts[0] not in sys.stdlib_module_names:
+        return parts[0], f"No module named {parts[0]!r}"
+    for length in range(1, len(parts)):
+        parent, child = ".".join(parts[:length]), ".".join(parts[: length + 1])
+        is_plain = parent not in _PACKAGES if length == 1 else parent in _PLAIN_SUBMODULES
+        if is_plain and child != "os.path":
+            return child, f"No module named {child!r}; {parent!r} is not a package"
+    return None

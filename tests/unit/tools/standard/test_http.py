@@ -17,7 +17,7 @@ import pytest
 
 from bascule.tools import AnyTool, ArgumentsInvalid, ToolContext, ToolDefinitionError
 from bascule.tools.standard import http
-from bascule.tools.standard.addresses import choose_address, is_public, resolve_host
+from bascule.tools.standard.addresses import MAX_ADDRESSES, choose_addresses, is_public, resolve_host
 from bascule.tools.standard.http import Network
 from tests.unit.tools.standard.calling import NOBODY, call
 
@@ -274,7 +274,63 @@ def test_public_addresses_are_public(address: str) -> None:
 @pytest.mark.parametrize("host", ["2130706433", "0177.0.0.1", "0x7f000001", "127.1", "localhost"])
 def test_odd_spellings_of_loopback_are_judged_by_what_they_resolve_to(host: str) -> None:
     with pytest.raises(PermissionError):
-        choose_address(host, 80, resolve=resolve_host, private=False)
+        choose_addresses(host, 80, resolve=resolve_host, private=False)
+
+
+def refusing(server: Server, *refused: str) -> Network:
+    """Return a network in which nothing listens at some addresses."""
+
+    def connect(address: str, port: int, timeout_s: float) -> socket.socket:
+        if address not in refused:
+            return server.connect(address, port, timeout_s)
+        server.connected.append((address, port))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            unused = free.getsockname()[1]
+        return socket.create_connection(("127.0.0.1", unused), timeout_s)
+
+    return Network(resolve=server.resolve, connect=connect)
+
+
+def test_the_next_address_is_tried_when_one_refuses(server: Server) -> None:
+    server.answers["api.example.com"] = ["2606:4700::1111", "1.1.1.1", PUBLIC]
+    network = refusing(server, "2606:4700::1111", "1.1.1.1")
+    tools = http.tools(
+        hosts=["http://api.example.com"], methods=["GET", "POST"], network=network, timeout_s=5
+    )
+    tried = [("2606:4700::1111", 80), ("1.1.1.1", 80), (PUBLIC, 80)]
+    assert call(tools, "http.fetch", url="http://api.example.com/page")["status"] == 200
+    assert (server.asked, server.connected) == (["api.example.com"], tried)  # asked once
+    assert call(tools, "http.send", method="POST", url="http://api.example.com/x", body="1")["status"] == 200
+    assert [method for method, *_ in server.seen] == ["GET", "POST"]
+
+
+def test_only_a_few_addresses_are_tried_and_one_bad_one_refuses_all(server: Server) -> None:
+    many = [f"1.1.1.{n}" for n in range(1, 100)]
+    server.answers["api.example.com"] = many
+    tools = http.tools(hosts=["http://api.example.com"], network=refusing(server, *many), timeout_s=5)
+    with pytest.raises(ConnectionRefusedError):
+        call(tools, "http.fetch", url="http://api.example.com/page")
+    assert [address for address, _ in server.connected] == many[:MAX_ADDRESSES]
+    server.answers["api.example.com"] = [*many, "127.0.0.1"]
+    server.connected.clear()
+    with pytest.raises(PermissionError):
+        call(tools, "http.fetch", url="http://api.example.com/page")
+    assert server.connected == []
+
+
+def test_an_address_that_never_answers_leaves_time_for_the_next(server: Server) -> None:
+    server.answers["api.example.com"] = ["1.1.1.1", PUBLIC]
+
+    def connect(address: str, port: int, timeout_s: float) -> socket.socket:
+        if address == "1.1.1.1":
+            time.sleep(timeout_s)  # as a network that drops what is sent to it
+            raise TimeoutError
+        return server.connect(address, port, timeout_s)
+
+    network = Network(resolve=server.resolve, connect=connect)
+    tools = http.tools(hosts=["http://api.example.com"], network=network, timeout_s=2)
+    assert call(tools, "http.fetch", url="http://api.example.com/page")["status"] == 200
 
 
 def test_a_name_that_answers_differently_the_second_time_gains_nothing(server: Server) -> None:

@@ -2,7 +2,7 @@
 
 A name is untrusted even when its host is allowed: whoever owns it decides where it points, and may answer
 differently the second time (DNS rebinding). So every address of an answer is judged, one bad one refuses all,
-and the connection is made to the very address that was judged.
+and connections are made to the very addresses that were judged.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 Resolve = Callable[[str, int], Sequence[str]]
 """From a host's name and port to all its addresses, as text."""
+
+MAX_ADDRESSES: Final = 4
+"""Addresses of one host that are tried, so that no name makes us knock at many doors."""
 
 _EMBEDDING: Final = tuple(
     ipaddress.IPv6Network(network)
@@ -56,8 +59,8 @@ def is_public(text: str) -> bool:
     )
 
 
-def choose_address(host: str, port: int, *, resolve: Resolve, private: bool) -> str:
-    """Return the address to connect to.
+def choose_addresses(host: str, port: int, *, resolve: Resolve, private: bool) -> Sequence[str]:
+    """Return the addresses to connect to, the first that answers; all are judged, `MAX_ADDRESSES` are given.
 
     Args:
         private: whether private addresses are allowed as well.
@@ -75,4 +78,4 @@ def choose_address(host: str, port: int, *, resolve: Resolve, private: bool) -> 
                 raise PermissionError(
                     f"{host} leads to an address that is not public; do not try another way"
                 )
-    return addresses[0]
+    return addresses[:MAX_ADDRESSES]

@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -63,7 +63,7 @@ def exchange(
     method: str,
     secure: bool,
     host: str,
-    address: str,
+    addresses: Sequence[str],
     port: int,
     target: str,
     headers: Mapping[str, str],
@@ -76,7 +76,8 @@ def exchange(
     """Send one request and read the answer.
 
     Args:
-        address: where to connect to; ``host`` is only said in the request and proven by the certificate.
+        addresses: where to connect to, at least one, each when those before it cannot be reached; ``host`` is
+            only said in the request and proven by the certificate.
         until: the deadline, on the monotonic clock.
 
     Raises:
@@ -84,7 +85,7 @@ def exchange(
         ConnectionError, OSError: it cannot be reached, or what it sends is no HTTP.
         ValueError: the answer is compressed in a way that was not asked for, or is damaged.
     """
-    sock = connect(address, port, _left(until))
+    sock = _connect_to_first(addresses, port, until, connect)
     if secure:
         trust = context or ssl.create_default_context()
         sock = trust.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
@@ -114,6 +115,15 @@ def exchange(
     finally:
         watch.cancel()
         sock.close()
+
+
+def _connect_to_first(addresses: Sequence[str], port: int, until: float, connect: Connect) -> socket.socket:
+    """Return a connection to the first address that takes one; each has a share of the time left."""
+    *others, last = addresses
+    for number, address in enumerate(others):
+        with contextlib.suppress(OSError):
+            return connect(address, port, _left(until) / (len(addresses) - number))
+    return connect(last, port, _left(until))
 
 
 def _left(until: float) -> float:

@@ -2,7 +2,8 @@
 
 Addresses and answers are hostile. What a URL may be is decided on its parsed form, in which the request is
 then made: there is no second parser to disagree with (CWE-918). A host is allowed by name, the address it
-leads to is judged by `addresses`, and the connection goes to that very address.
+leads to is judged by `addresses`, and the connection goes to that very address; to the next one that was
+judged only when it cannot be made, before anything is sent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pydantic import Field
 
 from bascule.tools.context import ToolContext
 from bascule.tools.errors import ToolDefinitionError
-from bascule.tools.standard.addresses import Resolve, choose_address, resolve_host
+from bascule.tools.standard.addresses import Resolve, choose_addresses, resolve_host
 from bascule.tools.standard.fetching import Connect, Exchange, connect_to, exchange
 from bascule.tools.tool import AnyTool, tool
 
@@ -227,14 +228,14 @@ class _Client:
         first: tuple[str, str, int] | None = None
         for _ in range(MAX_REDIRECTS + 1):
             parts, host, port = self.check(url)
-            address = choose_address(host, port, resolve=self.network.resolve, private=self.private)
+            addresses = choose_addresses(host, port, resolve=self.network.resolve, private=self.private)
             origin = (parts.scheme, host, port)
             first = first or origin
             answered = exchange(
                 method=method,
                 secure=parts.scheme == "https",
                 host=host,
-                address=address,
+                addresses=addresses,
                 port=port,
                 target=_target(parts),
                 headers=self._headers(extra, context if origin == first else None),
