@@ -29,6 +29,7 @@ pytestmark = pytest.mark.anyio
 PAGE = Path(__file__).parents[2] / "docs" / "models" / "frameworks.md"
 SCRIPT = {"code": "len(crm.orders(customer='Ann'))"}
 ASKED = WrittenCall(id="a1", name="run_script", arguments=json.dumps(SCRIPT))
+ASKING = WrittenTurn(calls=(ASKED,), ending="calls")
 
 
 @pytest.fixture(scope="module")
@@ -57,19 +58,18 @@ async def run_example(heading: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return names
 
 
-def answer(body: object) -> WrittenTurn:
+def answer(body: dict[str, Any]) -> WrittenTurn:
     """End the conversation, with what the script gave when it came back."""
     return WrittenTurn(text="Ann has 40." if "'40'" in str(body) else "I do not know.")
 
 
 async def test_pydantic_ai(forks: ForkBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore(keep_values=True)
-    turns = [WrittenTurn(calls=(ASKED,), ending="calls"), answer]
 
     def open_it(*args: Any, **options: Any) -> Executor:
         return Executor(*args, backend=forks, **options)
 
-    with ScriptedServer(PROTOCOLS["responses"](), turns) as server:
+    with ScriptedServer(PROTOCOLS["responses"](), [ASKING, answer]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "key")
         given = {"Executor": open_it, "tools": Shop().tools, "policy": None, "store": store}
@@ -90,12 +90,11 @@ async def test_the_openai_agents_sdk(forks: ForkBackend) -> None:
     from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
     from openai import AsyncOpenAI
 
-    turns = [WrittenTurn(calls=(ASKED,), ending="calls"), answer]
     async with open_executor(forks, Shop()) as executor:
         surface = ToolSurface(executor)
         given = {"Agent": agents.Agent, "surface": surface, "build_prompt": build_prompt}
         made = await run_example("OpenAI Agents SDK", given)
-        with ScriptedServer(PROTOCOLS["chat"](), turns) as server:
+        with ScriptedServer(PROTOCOLS["chat"](), [ASKING, answer]) as server:
             async with AsyncOpenAI(api_key="key", base_url=f"{server.url}/v1") as client:
                 model = OpenAIChatCompletionsModel(model="scripted", openai_client=client)
                 config = agents.RunConfig(model=model, tracing_disabled=True)
