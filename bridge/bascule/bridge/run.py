@@ -172,7 +172,8 @@ class Conversation:
                 await self._wait()
                 continue
             idle_since = time.monotonic() if idle_since is None else idle_since
-            left_s = self._shared.limits.hold_warm_s - (time.monotonic() - idle_since)
+            hold_s = self._shared.limits.hold_warm_s if self._shared.parking.holds else 0.0
+            left_s = hold_s - (time.monotonic() - idle_since)
             if left_s <= 0 and self._outstanding.sleeps_longer_than(WORTH_SUSPENDING_S):
                 raise self._outstanding.suspension()
             await self._wait(left_s if left_s > 0 else None)

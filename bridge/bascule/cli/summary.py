@@ -130,8 +130,7 @@ def print_suspension(view: RunView, steps: NextSteps, stream: TextIO) -> None:
         lines.append(f"  approval {record.id}: call {record.seq}, {what}")
     if len(view.pending) > MAX_ROWS:
         lines.append(f"  {len(view.pending) - MAX_ROWS} more approvals")
-    lines.append("next:")
-    lines += [f"  {command}" for command in next_commands(view, steps)]
+    lines += ["next:", *(f"  {command}" for command in next_commands(view, steps))]
     print("\n".join(lines), file=stream)
 
 
@@ -145,8 +144,8 @@ def next_commands(view: RunView, steps: NextSteps) -> list[str]:
         commands = [steps.list_approvals()]
     commands += [steps.resolve(run_id, seq) for seq in view.unknown]
     if view.record.status == "suspended" or view.left_behind:
-        commands.append(steps.resume(run_id))
-    return commands
+        commands.append(steps.resume(run_id, view.command))
+    return [command for command in commands if command]
 
 
 def _print_text(text: str, stream: TextIO) -> None:
