@@ -18,12 +18,14 @@ help: ## Show this list
 
 # One process for each core, at most four; the tests of one file stay together, because they share fixtures.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+# A test that fails is run once more and shown as RERUN; more than three such fail the run (docs/decisions/077).
+AGAIN := --reruns 1 --reruns-delay 1 -rfEsR
 
 demo: venv ## Run a model-style script on real input, in a real container
 	@$(GUEST) examples/demo
 
 test: venv ## Run every test (sets up engine and image first)
-	@.ci/with-chromium $(GUEST) $(BIN)/pytest $(PARALLEL) tests
+	@.ci/with-chromium $(GUEST) $(BIN)/pytest $(PARALLEL) $(AGAIN) tests
 
 check: lint ## Check format, lint, types, and run the unit tests; no engine needed
 	@$(BIN)/pytest -q $(PARALLEL) -m "not engine" tests/unit
