@@ -66,7 +66,7 @@ def _try_walls(isolation: Isolation, runtime: str | None, docker_host: str | Non
     import asyncio
 
     from bascule.bridge.display import show
-    from bascule.sandbox import PROCESS_DIFFERENCES, RUNTIME_DIFFERENCES, SandboxError, open_backend
+    from bascule.sandbox import SandboxError, open_backend
     from bascule.sandbox.selfcheck import Check, check_sandbox
 
     async def look() -> tuple[str, int, list[Check]]:
@@ -85,10 +85,22 @@ def _try_walls(isolation: Isolation, runtime: str | None, docker_host: str | Non
         print(f"unusable   {show(error.message, max_chars=300)}")
         return True  # nobody runs anything behind walls that cannot be built
     print(f"image      {image[:12]}; {swept} orphans removed")
-    known = PROCESS_DIFFERENCES if isolation == "process" else RUNTIME_DIFFERENCES.get(runtime or "", {})
+    known = _known_differences(isolation, runtime)
     for check in checks:
         word, detail = ("holds", "") if check.holds else ("BROKEN", f": {show(check.detail, max_chars=300)}")
         if not check.holds and check.name in known:
             word, detail = "differs", f": {known[check.name]}"
         print(f"{word:<10} {check.name}: {check.meaning}{detail}")
     return all(check.holds or check.name in known for check in checks)
+
+
+def _known_differences(isolation: Isolation, runtime: str | None) -> dict[str, str]:
+    from bascule.sandbox import PROCESS_DIFFERENCES, RUNTIME_DIFFERENCES, runtime_differences
+
+    match isolation:
+        case "process":
+            return PROCESS_DIFFERENCES
+        case "oci":
+            return runtime_differences(runtime)
+        case "container":
+            return RUNTIME_DIFFERENCES.get(runtime or "", {})

@@ -20,7 +20,7 @@ from bascule.sandbox.image import (
 from bascule.sandbox.limits import PoolLimits, SandboxLimits
 from bascule.sandbox.oci_bundle import bundle_sbom
 from bascule.sandbox.oci_runtime import DIFFERENCES as RUNTIME_DIFFERENCES
-from bascule.sandbox.oci_runtime import installed_runtimes
+from bascule.sandbox.oci_runtime import installed_runtimes, runtime_differences
 from bascule.sandbox.pool import Reuse, WarmPool
 from bascule.sandbox.process import WEAKER
 from bascule.sandbox.process_walls import DIFFERENCES as PROCESS_DIFFERENCES
@@ -56,5 +56,6 @@ __all__ = [
     "open_backend",
     "read_sbom",
     "remove_images",
+    "runtime_differences",
     "usable_runtimes",
 ]

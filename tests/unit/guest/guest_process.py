@@ -80,9 +80,9 @@ class Ended:
 class Guest:
     """The program, started and not yet told to run anything."""
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _MEASURED_PROGRAM if _measuring() else _PROGRAM, "process"],
+            [sys.executable, "-c", _MEASURED_PROGRAM if _measuring() else _PROGRAM, "process", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
