@@ -31,8 +31,8 @@ from bascule.wire.codec import MAX_GUEST_FRAME_BYTES
 from bascule.wire.frames import GuestFrame
 from tests.unit.guest.harness import NOW, guest_limits, stub_of
 
-_PROGRAM = "from bascule.guest.main import main; main()"
-_MEASURED_PROGRAM = f"""
+PROGRAM = "from bascule.guest.main import main; main()"
+MEASURED_PROGRAM = f"""
 import faulthandler, os, resource, signal
 leave = os._exit
 def saving(code):
@@ -44,12 +44,12 @@ def saving(code):
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
     leave(code)
 os._exit = saving
-{_PROGRAM}
+{PROGRAM}
 """
-_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
-def _measuring() -> dict[str, str]:
+def measuring() -> dict[str, str]:
     """Hand a running coverage measurement on to the guest, whose environment is otherwise our own."""
     return {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
 
@@ -82,11 +82,11 @@ class Guest:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _MEASURED_PROGRAM if _measuring() else _PROGRAM, "process"],
+            [sys.executable, "-c", MEASURED_PROGRAM if measuring() else PROGRAM, "process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**_ENVIRONMENT, **_measuring()},
+            env={**ENVIRONMENT, **measuring()},
         )
         self._splitter = FrameSplitter(max_bytes=MAX_GUEST_FRAME_BYTES)
         self._payloads: list[bytes] = []
