@@ -55,8 +55,8 @@ coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is
 	@$(BIN)/coverage report --omit "*/bascule/guest/*,*/bascule/wire/*"
 	@$(BIN)/coverage report --include "*/bascule/guest/*,*/bascule/wire/*" --fail-under 100
 
-conformance: venv ## Run model-written scripts, and all tasks of two public benchmarks, through the container
-	@BASCULE_ALL_TASKS=1 BASCULE_OPENAPI_DOCUMENTS=50 BASCULE_AGENT_EXAMPLES=200 $(GUEST) $(BIN)/pytest tests/conformance \
+conformance: venv ## Run model-written scripts, all tasks of two public benchmarks, and a real small model
+	@BASCULE_ALL_TASKS=1 BASCULE_LIVE_MODEL=1 BASCULE_OPENAPI_DOCUMENTS=50 BASCULE_AGENT_EXAMPLES=200 $(GUEST) $(BIN)/pytest tests/conformance \
 	  tests/unit/models/test_agent_properties.py
 
 bench: venv ## Measure floors, peers and Bascule in turn, then tokens; tables, verdicts, JSON under artifacts/
