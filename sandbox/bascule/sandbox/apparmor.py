@@ -1,4 +1,4 @@
-"""AppArmor, where the kernel has it: an engine applies its default profile itself, a bare runtime does not."""
+"""AppArmor, where the kernel has it: an engine applies its default profile, a bare runtime applies none."""
 
 from __future__ import annotations
 
