@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest_plugins = ("tests.second_attempts",)
+
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:

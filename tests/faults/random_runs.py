@@ -2,11 +2,12 @@
 
 For each script one run is left alone; then hosts die at random steps, also while they replay, and the last
 one's result, output and effects are compared with it. `python -m tests.faults.random_runs 20000` is
-`make bench-faults`.
+`make bench-faults`; `--only SEED` tries the one script of that seed again, with the same deaths.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import functools
 import logging
@@ -40,7 +41,9 @@ MAX_LIVES = 12
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 """Where the stores lie: no machine loses its power here, so disks would only cost time."""
 
-LONGEST_LIFE_S = 30.0
+LONGEST_LIFE_S = 120.0
+"""Long enough for a busy machine: only a host that hangs lives so long."""
+REPORT_EVERY = 1000
 LIMITS = Limits(hold_warm_s=0.0)
 
 
@@ -193,32 +196,42 @@ def remove(folder: Path, pattern: str) -> None:
         leftover.unlink()
 
 
-async def many(first: int, step: int, wanted: int) -> Tally:
-    """Try scripts until ``wanted`` hosts have died."""
+async def many(first: int, step: int, wanted: int, *, told: bool = False) -> Tally:
+    """Try scripts until ``wanted`` hosts have died; ``told`` prints on stderr how far it is."""
     logging.getLogger("bascule").setLevel(logging.CRITICAL)
     tally = Tally()
     backend = ForkBackend()
     try:
         with tempfile.TemporaryDirectory(prefix="bascule-faults-", dir=MEMORY) as folder:
             seed = first
+            next_report = REPORT_EVERY
             while tally.deaths < wanted and len(tally.problems) < 5:
                 await try_script(seed, backend, Path(folder), tally, DEATHS_PER_SCRIPT)
+                if told and tally.deaths >= next_report:
+                    next_report += REPORT_EVERY
+                    problems = len(tally.problems)
+                    print(
+                        f"seed {seed}: {tally.deaths} deaths, {problems} problems",
+                        file=sys.stderr,
+                        flush=True,
+                    )
                 seed += step
     finally:
         await backend.close()
     return tally
 
 
-def _work(first: int, step: int, wanted: int) -> Tally:
-    return asyncio.run(many(first, step, wanted))
+def _work(first: int, step: int, wanted: int, told: bool) -> Tally:
+    return asyncio.run(many(first, step, wanted, told=told))
 
 
-def run_all(wanted: int, *, first: int = 1, workers: int = 2) -> Tally:
+def run_all(wanted: int, *, first: int = 1, workers: int = 2, told: bool = False) -> Tally:
     """Try until ``wanted`` hosts have died, in several processes, and add up what came of it."""
     total = Tally()
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         share = -(-wanted // workers)
-        for tally in pool.starmap(_work, [(first + number, workers, share) for number in range(workers)]):
+        shares = [(first + number, workers, share, told) for number in range(workers)]
+        for tally in pool.starmap(_work, shares):
             total.scripts += tally.scripts
             total.deaths += tally.deaths
             total.unknown += tally.unknown
@@ -227,13 +240,21 @@ def run_all(wanted: int, *, first: int = 1, workers: int = 2) -> Tally:
 
 
 def main() -> None:
-    """Print what came of as many deaths as the first argument says."""
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
+    """Print what came of as many deaths as were asked for; the exit status is 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.random_runs")
+    parser.add_argument("deaths", type=int, nargs="?", default=20_000)
+    parser.add_argument("--first", type=int, default=int(time.time()), help="seed of the first script")
+    parser.add_argument("--workers", type=int, default=2, help="processes; each takes every n-th seed")
+    parser.add_argument("--only", type=int, help="seed of the one script to try again")
+    asked = parser.parse_args()
     began = time.perf_counter()
-    total = run_all(wanted, first=first)
+    if asked.only is None:
+        total = run_all(asked.deaths, first=asked.first, workers=asked.workers, told=True)
+    else:
+        asked.first = asked.only
+        total = asyncio.run(many(asked.only, 1, 1))
     print(
-        f"{total.deaths} deaths in runs of {total.scripts} scripts (first seed {first}),"
+        f"{total.deaths} deaths in runs of {total.scripts} scripts (seeds from {asked.first}),"
         f" {total.unknown} unknown outcomes answered, {len(total.problems)} problems,"
         f" {time.perf_counter() - began:.0f} s"
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Decision,
         approve_all,
         ask_elsewhere,
+        ask_later,
         deny_all,
     )
     from bascule.bridge.errors import (
@@ -65,6 +66,7 @@ __all__ = [
     "approve_all",
     "ask_elsewhere",
     "ask_in_terminal",
+    "ask_later",
     "deny_all",
 ]
 
@@ -97,6 +99,7 @@ _HOMES = {
     "approve_all": "bascule.bridge.approval",
     "ask_elsewhere": "bascule.bridge.approval",
     "ask_in_terminal": "bascule.bridge.terminal",
+    "ask_later": "bascule.bridge.approval",
     "deny_all": "bascule.bridge.approval",
 }
 

@@ -138,6 +138,14 @@ async def ask_elsewhere(request: ApprovalRequest) -> Decision:
     return await never
 
 
+async def ask_later(request: ApprovalRequest) -> Decision:
+    """Leave the decision to others as `ask_elsewhere` does, and hold no sandbox for it.
+
+    The run is suspended as soon as it waits for nothing but people: for callers that nobody watches.
+    """
+    return await ask_elsewhere(request)
+
+
 def approval_digest(
     *,
     run_id: str,

@@ -17,6 +17,7 @@ from typing import Final
 from bascule.bridge.approval import (
     Approver,
     ask_elsewhere,
+    ask_later,
 )
 from bascule.bridge.approval_card import ApprovalState, Card, moved, read_card
 from bascule.bridge.approvals_table import ApprovalConflict, ApprovalRecord
@@ -87,6 +88,7 @@ class Asking:
             store=self.store,
             workers=self.workers,
             withdraw=lambda approval_id, note: self._cancel(approval_id, note=note),
+            failed=self._watch.fail,
         )
 
     # ------------------------------------------------------------ one question
@@ -234,11 +236,15 @@ class Asking:
             self._prompter.forget(approval.id)
 
     def _parked(self, record: CallRecord, approval: ApprovalRecord) -> AbstractContextManager[None]:
-        if self.approver is not ask_elsewhere:  # it is asked by this process, which must stay for it
+        if self.approver not in (ask_elsewhere, ask_later):  # it is asked by this process, which must stay
             return nullcontext()
         reason = f"{record.call.tool} waits for a decision"
         return self.parking.parked(
-            approval.seq, reason, wake_at=approval.expires_at, key=f"approval:{approval.id}"
+            approval.seq,
+            reason,
+            wake_at=approval.expires_at,
+            key=f"approval:{approval.id}",
+            hold=self.approver is not ask_later,
         )
 
     # ------------------------------------------------------------ records

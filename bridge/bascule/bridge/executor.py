@@ -23,6 +23,7 @@ from bascule.bridge.decide import decide
 from bascule.bridge.errors import ExecutorClosedError
 from bascule.bridge.events import EventChannel, Subscriber
 from bascule.bridge.guest import sandbox_limits
+from bascule.bridge.history import CommandLine
 from bascule.bridge.journal import Journal
 from bascule.bridge.lanes import Resources
 from bascule.bridge.lifecycle import resume_script, run_script
@@ -160,6 +161,7 @@ class Executor:
         run_id: str | None = None,
         only: Collection[str] | None = None,
         labels: Collection[str] = (),
+        command: CommandLine | None = None,
     ) -> Result:
         """Run one script to its end.
 
@@ -174,6 +176,7 @@ class Executor:
             only: names of the tools this script may call; None for all. The others do not exist for it.
             labels: labels the run carries from its beginning, for the policy's ``run_labels``: what the
                 author of the script has read before, in earlier runs.
+            command: how it is begun, where that is on a command line; kept for whoever resumes it.
 
         Raises:
             SandboxError: there is no sandbox to be had; the message says what to do.
@@ -188,7 +191,12 @@ class Executor:
             if only is None
             else tuple(each for each in self._offering.stubs if each.name in only)
         )
-        order = replace(self._order(script, seed, backend, user), stubs=stubs, labels=frozenset(labels))
+        order = replace(
+            self._order(script, seed, backend, user),
+            stubs=stubs,
+            labels=frozenset(labels),
+            command=command,
+        )
         if run_id is not None:
             order = replace(order, run_id=run_id)
         return await self._see_through(await run_script(order, self._surroundings(backend)), wait=wait)

@@ -19,17 +19,34 @@ from bascule.wire import GuestLimits, ToolFailure, ToolStub
 _COMMANDS: Final = (EventKind.CALL_ISSUED, EventKind.SLEEP_ISSUED, EventKind.CALL_CANCELLED)
 
 
-class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """Payload of RUN_STARTED: what the guest is told, so that a replayed one is told the same."""
+class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run was begun on a command line, so that others can go on with it.
+
+    Attributes:
+        flags: those that resuming it needs again, tools and policy among them.
+        folder: where it was begun; relative paths in ``flags`` start there.
+    """
+
+    flags: tuple[str, ...]
+    folder: str
+
+
+class StartedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Payload of RUN_STARTED: what the guest is told, so that a replayed one is told the same.
+
+    Attributes:
+        command: of a run that was begun on a command line.
+    """
 
     script: str
     tools: tuple[ToolStub, ...]
     limits: GuestLimits
+    command: CommandLine | None = None
 
 
-def read_script(payload: bytes | None) -> str | None:
-    """Return the script in the payload of RUN_STARTED; None when retention dropped that."""
-    return None if payload is None else msgspec.json.decode(payload, type=StartedRun).script
+def read_started(payload: bytes | None) -> StartedRun | None:
+    """Return the payload of RUN_STARTED; None when retention dropped that."""
+    return None if payload is None else msgspec.json.decode(payload, type=StartedRun)
 
 
 @dataclass(frozen=True, slots=True)

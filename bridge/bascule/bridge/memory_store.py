@@ -19,7 +19,7 @@ from bascule.bridge.approvals_table import (
 )
 from bascule.bridge.audit_chain import AuditChain
 from bascule.bridge.errors import LeaseLost, RunBusy, RunNotFound
-from bascule.bridge.history import read_script
+from bascule.bridge.history import StartedRun, read_started
 from bascule.bridge.journal import EventKind, Fact, Journal, JournalEntry
 from bascule.bridge.memory_approvals import MemoryApprovals
 from bascule.bridge.memory_artifacts import MemoryArtifacts
@@ -145,10 +145,10 @@ class MemoryStore:
             return sorted((row for row in rows if row.session == session), key=lambda row: row.ordinal)
         return rows[::-1][:limit]
 
-    def script(self, run_id: str) -> str | None:
-        """See `Store.script`."""
+    def started(self, run_id: str) -> StartedRun | None:
+        """See `Store.started`."""
         events = self._events.get(run_id)
-        return read_script(events[0].payload) if events else None
+        return read_started(events[0].payload) if events else None
 
     def resumable(self) -> list[str]:
         """See `Store.resumable`."""

@@ -11,7 +11,7 @@ import msgspec
 
 from bascule.bridge.approval import Approver
 from bascule.bridge.events import EventChannel
-from bascule.bridge.history import History, StartedRun
+from bascule.bridge.history import CommandLine, History, StartedRun
 from bascule.bridge.journal import JOURNAL_VERSION, EventKind, Journal
 from bascule.bridge.lanes import Resources
 from bascule.bridge.limits import Limits
@@ -55,6 +55,7 @@ class RunOrder:
         stubs, guest_limits: what the guest is told; a resumed one is told the same as before.
         session, ordinal: the session it belongs to, and its place in it.
         labels: what the run is taken to have read already, before its first call.
+        command: how it is begun, where that is on a command line.
     """
 
     run_id: str
@@ -70,6 +71,7 @@ class RunOrder:
     session: str | None = None
     ordinal: int = 0
     labels: frozenset[str] = frozenset()
+    command: CommandLine | None = None
 
     @property
     def script_sha256(self) -> str:
@@ -117,7 +119,7 @@ class RunOrder:
     def begin(self, journal: Journal) -> None:
         """Note RUN_STARTED."""
         script = self.script.encode("utf-8", "replace").decode()  # the guest refuses what this changes
-        started = StartedRun(script=script, tools=self.stubs, limits=self.guest_limits)
+        started = StartedRun(script=script, tools=self.stubs, limits=self.guest_limits, command=self.command)
         journal.append(
             EventKind.RUN_STARTED,
             msgspec.json.encode(started),
@@ -155,4 +157,5 @@ def order_of(run_id: str, history: History) -> RunOrder:
         session=facts["session"],
         ordinal=facts["ordinal"],
         labels=frozenset(facts.get("labels", ())),
+        command=history.started.command,
     )

@@ -24,11 +24,13 @@ class Wait:
         reason: what for, in words for people; empty for one that only stands behind others.
         wake_at: when it ends by itself, seconds since the epoch.
         key: what ends it, as in `RunRecord.waits`; empty when only time does.
+        hold: whether the sandbox is worth holding for it for a while.
     """
 
     reason: str
     wake_at: float | None
     key: str
+    hold: bool = True
 
 
 class Parking:
@@ -44,16 +46,21 @@ class Parking:
 
     @contextmanager
     def parked(
-        self, seq: int, reason: str, *, wake_at: float | None = None, key: str = ""
+        self, seq: int, reason: str, *, wake_at: float | None = None, key: str = "", hold: bool = True
     ) -> Generator[None]:
         """Say that a call only waits: its task may be cancelled here and begun again elsewhere."""
-        self.waits[seq] = Wait(reason, wake_at, key)
+        self.waits[seq] = Wait(reason, wake_at, key, hold)
         self._changed()
         try:
             yield
         finally:
             del self.waits[seq]
             self._changed()
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing says that the sandbox is not worth holding."""
+        return all(wait.hold for wait in self.waits.values())
 
     def wake_at(self, sleeps: Sequence[float]) -> float | None:
         """Return when the first wait or sleep ends by itself.

@@ -79,7 +79,11 @@ def write_recording(recording: Recording, path: Path) -> None:
     """Write a recording, readable for its owner only."""
     lines = [msgspec.json.encode({"bascule_recording": RECORDING_VERSION, "run_id": recording.run_id})]
     for entry in recording.entries:
-        payload = None if entry.payload is None else entry.payload.decode("utf-8")
+        kept = entry.payload
+        if entry.kind is EventKind.RUN_STARTED:
+            # Recordings are handed on; where and how somebody began the run is nobody's business.
+            kept = msgspec.json.encode(msgspec.structs.replace(recording.history.started, command=None))
+        payload = None if kept is None else kept.decode("utf-8")
         facts = {key: value for key, value in entry.facts.items() if key != PAYLOAD_DIGEST}
         line = {"index": entry.index, "kind": entry.kind, "at": entry.at, "facts": facts, "payload": payload}
         lines.append(msgspec.json.encode(line))

@@ -15,7 +15,7 @@ import msgspec
 from bascule.bridge.approval_card import ApprovalState, read_card
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.errors import RunNotFound
-from bascule.bridge.history import read_script
+from bascule.bridge.history import CommandLine, read_started
 from bascule.bridge.journal import EventKind, JournalEntry
 from bascule.bridge.receipt import CallError, CallState, Receipt
 from bascule.bridge.result import Result, receipt_json
@@ -34,6 +34,7 @@ class RunView:
     Attributes:
         record: its row.
         script: None when retention dropped it.
+        command: how it was begun, where that was on a command line.
         calls: one receipt per call; of a finished run those of its result.
         output: what it printed so far; None when retention dropped it.
         pending: approvals that wait for people, oldest first.
@@ -52,6 +53,7 @@ class RunView:
     unknown: tuple[int, ...] = ()
     result: Result | None = None
     error: str | None = None
+    command: CommandLine | None = None
     left_behind: bool = False
     began_at: float = 0.0
     last_at: float = 0.0
@@ -90,6 +92,7 @@ class _Reading:
     """What was read so far."""
 
     script: str | None = None
+    command: CommandLine | None = None
     output: str | None = ""
     calls: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
     result: Result | None = None
@@ -127,6 +130,7 @@ def read_view(store: Store, run_id: str) -> RunView:
         unknown=unknown,
         result=read.result,
         error=read.error,
+        command=read.command,
         began_at=entries[0].at if entries else record.created_at,
         last_at=entries[-1].at if entries else record.updated_at,
     )
@@ -159,7 +163,9 @@ def _add(read: _Reading, entry: JournalEntry) -> None:
     payload = entry.payload
     match entry.kind:
         case EventKind.RUN_STARTED:
-            read.script = read_script(payload)
+            started = read_started(payload)
+            if started is not None:
+                read.script, read.command = started.script, started.command
         case EventKind.OUTPUT:
             known = None if payload is None or read.output is None else payload.decode("utf-8", "replace")
             read.output = None if known is None else f"{read.output}{known}"

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from bascule.bridge.audit_key import AuditKey
 from bascule.bridge.errors import LeaseLost, RunBusy, RunNotFound
-from bascule.bridge.history import read_script
+from bascule.bridge.history import StartedRun, read_started
 from bascule.bridge.journal import PAYLOAD_DIGEST, Fact, Journal, JournalEntry
 from bascule.bridge.noted import NotedAudit, NotedEvent
 from bascule.bridge.sqlite_approvals import SqliteApprovals
@@ -145,15 +145,15 @@ class SqliteStore:
         rows = self.read(f"SELECT {RUN_COLUMNS} FROM runs{where} ORDER BY {order}", *values)
         return [read_run(row) for row in rows]
 
-    def script(self, run_id: str) -> str | None:
-        """See `Store.script`."""
+    def started(self, run_id: str) -> StartedRun | None:
+        """See `Store.started`."""
         rows = self.read(
             "SELECT coalesce(payload, (SELECT value FROM blobs WHERE blobs.run = runs.id"
             f" AND sha256 = json_extract(CAST(facts AS TEXT), '$.{PAYLOAD_DIGEST}')))"
             " FROM events JOIN runs ON events.run = runs.id WHERE run_id = ? AND idx = 0",
             run_id,
         )
-        return read_script(rows[0][0]) if rows else None
+        return read_started(rows[0][0]) if rows else None
 
     def resumable(self) -> list[str]:
         """See `Store.resumable`."""

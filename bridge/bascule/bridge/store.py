@@ -17,6 +17,7 @@ from typing import Final, Literal, Protocol
 
 from bascule.bridge.approvals_table import ApprovalTable
 from bascule.bridge.artifacts import ArtifactTable
+from bascule.bridge.history import StartedRun
 from bascule.bridge.journal import Fact, Journal, JournalEntry
 
 RunStatus = Literal["running", "suspended", "finished"]
@@ -163,8 +164,8 @@ class Store(Protocol):
         """
         ...
 
-    def script(self, run_id: str) -> str | None:
-        """Return the script of a run, or None when it is unknown or was dropped by retention."""
+    def started(self, run_id: str) -> StartedRun | None:
+        """Return how a run was begun, or None when it is unknown or that was dropped by retention."""
         ...
 
     def resumable(self) -> list[str]:

@@ -66,7 +66,10 @@ class TerminalApprover:
         """Ask about calls that were issued together: all in full, then one answer for all or one for each."""
         if not sys.stdin.isatty():
             shown = ", ".join(show(request.tool) for request in requests)
-            print(f"bascule: no terminal to ask about {shown}; denied", file=sys.stderr)
+            print(
+                f"bascule: no terminal to ask about {shown}; denied (with --store FILE the run would wait)",
+                file=sys.stderr,
+            )
             no = Decision(verdict="reject", reason="there is no terminal to ask", by="bascule")
             return [no for _ in requests]
         lock = _one_at_a_time.setdefault(asyncio.get_running_loop(), asyncio.Lock())

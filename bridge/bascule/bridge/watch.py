@@ -1,8 +1,9 @@
 """Watches the approvals one run waits for: decided from anywhere, expired, or due for a reminder.
 
 One task per run, however many approvals wait. The store tells of changes made in this process; those of other
-processes are seen within `POLL_S`. A look reads all that are waited for, and every change anywhere in the
-store calls for one, so a run that waits for many looks less often: otherwise n decisions would cost n² reads.
+processes are seen within `POLL_S`. Every change anywhere in the store calls for a look, so a look reads only
+what is not pending any more (an approval is read in full once, for when it expires), and a run that waits for
+many looks less often: otherwise n decisions would cost n² reads.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ REMIND_AT: Final = (0.5, 0.9)
 """Shares of an approval's time after which people are reminded of it."""
 
 _SLACK_S: Final = 0.01
+_OVER: Final = tuple(state for state in ApprovalState if state != ApprovalState.PENDING)
 _GAP_S: Final = 0.001
 """Between two looks, for each approval that is waited for; `POLL_S` at most."""
 
@@ -36,6 +38,7 @@ class Watch:
         self._store = store
         self._remind = remind
         self._waiting: dict[str, asyncio.Future[ApprovalRecord]] = {}
+        self._timed: dict[str, ApprovalRecord | None] = {}
         self._reminded: dict[str, int] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -49,6 +52,7 @@ class Watch:
             return await future
         finally:
             self._waiting.pop(approval_id, None)
+            self._timed.pop(approval_id, None)
 
     def fail(self, error: BaseException) -> None:
         """Have everybody who waits raise ``error``."""
@@ -73,21 +77,27 @@ class Watch:
     def _look(self) -> float:
         """Settle what is decided or expired; return the seconds until something can expire or is due."""
         approvals = self._store.approvals
+        if fresh := [each for each in self._waiting if each not in self._timed]:
+            for record in approvals.find(ids=fresh, limit=len(fresh)):
+                # When it expires is part of its digest and never changes.
+                self._timed[record.id] = None if record.expires_at is None else record
         now = time.time()
         wait_s = POLL_S
-        for record in approvals.find(ids=self._waiting, limit=len(self._waiting)):
-            over = record.expires_at is not None and now >= record.expires_at
-            if over and record.state == ApprovalState.PENDING:
-                expire(approvals, record)
-                record = approvals.get(record.id) or record
-            if record.state != ApprovalState.PENDING:
-                future = self._waiting[record.id]
-                if not future.done():
-                    future.set_result(record)
-                    del self._waiting[record.id]
-            elif record.expires_at is not None:
+        for record in [each for each in self._timed.values() if each is not None]:
+            assert record.expires_at is not None
+            if now >= record.expires_at:
+                current = approvals.get(record.id)
+                if current is not None and current.state == ApprovalState.PENDING:
+                    wait_s = wait_s if expire(approvals, current) else 0.0
+            else:
                 wait_s = min(wait_s, record.expires_at - now + _SLACK_S)
                 self._remind_if_due(record, now)
+        for record in approvals.find(ids=self._waiting, states=_OVER, limit=len(self._waiting)):
+            future = self._waiting[record.id]
+            if not future.done():
+                future.set_result(record)
+                del self._waiting[record.id]
+                self._timed.pop(record.id, None)
         return max(wait_s, 0.0)
 
     def _remind_if_due(self, record: ApprovalRecord, now: float) -> None:

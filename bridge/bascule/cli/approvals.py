@@ -236,21 +236,21 @@ def _decide(
                 "digest_mismatch", "this is not what the approval is about now; show it again, then decide"
             )
         if isinstance(opened, RemoteStore):
-            after, run = (
-                opened.decide(record, answer),
-                None,
-            )  # who decides, the token says; it goes on by itself
+            after = opened.decide(record, answer)  # who decides, the token says
+            run, begun = None, None  # it goes on by itself
         else:
             decision = _signed(Decision(**answer), policy)
             after = decide(
                 opened.approvals, record.id, decision, digest=record.digest, channel="command line"
             )
             run = opened.run(record.run_id)
+            begun = opened.started(record.run_id)
     finally:
         opened.close()
     print(f"{after.id} {after.state}")
     if run is not None and run.status == "suspended" and after.state != record.state:
-        print(f"next: {NextSteps(store=store, server=server).resume(record.run_id)}", file=sys.stderr)
+        command = None if begun is None else begun.command
+        print(f"next: {NextSteps(store=store).resume(record.run_id, command)}", file=sys.stderr)
 
 
 def _signed(decision: Decision, policy: list[Path] | None) -> Decision:

@@ -1,170 +1,244 @@
-"""``bascule tools pending`` and ``confirm``: people look at what MCP servers say of their tools, and decide.
+"""``bascule tools pending``, ``confirm``, ``refuse``: people look at what servers say of tools, and decide.
 
-What is confirmed is what was shown: both come from one and the same list of the server.
+What is confirmed is what was shown: both come from one and the same list of the server, bound by its digest.
+With ``--server`` the list and the decision are those of a console, made by whoever the token is of.
 """
 
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Optional
 
 import typer
 
 from bascule.cli.exits import Exit
+from bascule.cli.store_option import ServerOption
 from bascule.cli.streams import tools_on_stderr
-from bascule.cli.waiting import name_waiting
 
 if TYPE_CHECKING:
-    from bascule.tools.mcp import McpSource, Waiting
+    from bascule.tools.imported.review import Review, Reviewed
 
 MAX_SHOWN_LINES: Final = 400
 
 _Specs = Annotated[
-    list[str], typer.Option("--tools", metavar="FILE", help="File that names MCP servers. Repeatable.")
+    Optional[list[str]],  # noqa: UP045  # read by typer at run time
+    typer.Option("--tools", metavar="FILE", help="File that names MCP servers. Repeatable."),
 ]
+_Names = Annotated[
+    Optional[list[str]],  # noqa: UP045  # as above
+    typer.Argument(metavar="SERVER:TOOL...", help="Which, as `bascule tools pending` lists them."),
+]
+_All = Annotated[bool, typer.Option("--all", help="Everything that waits and was not refused.")]
+_Yes = Annotated[bool, typer.Option("--yes", help="Do not ask after showing.")]
 _Effects = Literal["read", "idempotent", "once", "suggested"]
 
 
 def list_pending(
-    tools: _Specs,
+    tools: _Specs = None,
+    server: ServerOption = None,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """List tools that wait to be confirmed, with what their servers say of them."""
-    with tools_on_stderr():
-        waiting = asyncio.run(_list(tools))
-    for each in waiting:
-        if json_:
-            definition = each.definition
-            row = {
-                "server": each.server,
-                "tool": each.tool,
-                "reason": each.reason,
-                "note": each.note,
-                "digest": None if definition is None else definition.digest,
-                "suggested_effects": None if definition is None else definition.suggested,
-                "definition": None if definition is None else definition.plain,
-            }
-            print(json.dumps(row))
-        else:
-            print(describe_waiting(each))
+
+    def show_all(source: Reviewed) -> None:
+        for each in source.review():
+            print(json.dumps(_row(each)) if json_ else describe_review(each))
+
+    _with_sources(tools, server, show_all)
 
 
 def confirm_tools(
-    tools: _Specs,
-    names: Annotated[
-        Optional[list[str]],  # noqa: UP045  # read by typer at run time
-        typer.Argument(
-            metavar="SERVER:TOOL...", help="What to confirm, as `bascule tools pending` lists it."
-        ),
-    ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Everything that waits.")] = False,
+    names: _Names = None,
+    tools: _Specs = None,
+    server: ServerOption = None,
+    all_: _All = False,
     effects: Annotated[
-        Optional[_Effects],  # noqa: UP045  # as above
+        Optional[_Effects],  # noqa: UP045  # read by typer at run time
         typer.Option(
             "--effects",
             help="Effects of all that is confirmed; suggested: what each server says. "
             "Default: as confirmed before, once for new ones.",
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask after showing.")] = False,
+    yes: _Yes = False,
 ) -> None:
-    """Confirm the definitions of tools, after showing them; from then on they can be called."""
-    if bool(names) == all_:
-        print("bascule: name what to confirm, or write --all", file=sys.stderr)
-        raise typer.Exit(Exit.USAGE)
-    asyncio.run(_confirm(tools, names or [], effects, yes=yes))
+    """Confirm the definitions of tools, after showing them; from the next start on they can be called."""
+
+    def settle(source: Reviewed, each: Review) -> str:
+        given = each.suggested if effects == "suggested" else effects
+        kept = source.settle(
+            each.server, each.tool, each.digest or "", confirm=True, by=_whoami(), effects=given, reason=""
+        )
+        return f"confirmed {name_review(each)} with effects {kept}"
+
+    _decide(names, tools, server, settle, all_=all_, yes=yes, question="Confirm")
 
 
-async def _list(specs: list[str]) -> list[Waiting]:
-    found: list[Waiting] = []
-    for source in _sources(specs):
-        try:
-            await source.open()
-            found += source.waiting
-        finally:
-            await source.close()
-    return found
+def refuse_tools(
+    names: _Names = None,
+    tools: _Specs = None,
+    server: ServerOption = None,
+    all_: _All = False,
+    reason: Annotated[str, typer.Option("--reason", help="For the record.")] = "",
+    yes: _Yes = False,
+) -> None:
+    """Refuse the definitions of tools, after showing them; `--all` passes over them until they change."""
+
+    def settle(source: Reviewed, each: Review) -> str:
+        source.settle(
+            each.server,
+            each.tool,
+            each.digest or "",
+            confirm=False,
+            by=_whoami(),
+            effects=None,
+            reason=reason,
+        )
+        return f"refused {name_review(each)}"
+
+    _decide(names, tools, server, settle, all_=all_, yes=yes, question="Refuse")
 
 
-def _sources(specs: list[str]) -> list[McpSource]:
-    from bascule.tools.loading import load_sources
-    from bascule.tools.mcp import McpSource
-
-    return [source for source in load_sources(*specs) if isinstance(source, McpSource)]
-
-
-async def _confirm(specs: list[str], names: list[str], effects: _Effects | None, *, yes: bool) -> None:
+def _decide(
+    names: Sequence[str] | None,
+    tools: list[str] | None,
+    server: str | None,
+    settle: Callable[[Reviewed, Review], str],
+    *,
+    all_: bool,
+    yes: bool,
+    question: str,
+) -> None:
     from bascule.bridge.display import show
-    from bascule.bridge.terminal import whoami
 
-    missing = set(names)
-    for source in _sources(specs):
-        try:
-            with tools_on_stderr():
-                await source.open()
-            chosen = [
-                each
-                for each in source.waiting
-                if (not names and each.definition is not None) or f"{each.server}:{each.tool}" in names
-            ]
-        finally:
-            await source.close()
-        missing -= {f"{each.server}:{each.tool}" for each in chosen}
+    if bool(names) == all_:
+        print(f"bascule: name what to {question.lower()}, or write --all", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
+    missing = set(names or ())
+
+    def decide(source: Reviewed) -> None:
+        chosen = [
+            each
+            for each in source.review()
+            if f"{each.server}:{each.tool}" in missing
+            or (not names and each.digest is not None and each.state == "waiting")
+        ]
+        missing.difference_update([f"{each.server}:{each.tool}" for each in chosen])
         for each in chosen:
-            print(describe_waiting(each))
-        if not chosen or not (yes or _agrees(len(chosen))):
-            continue
-        for each in chosen:
-            given = each.definition.suggested if effects == "suggested" and each.definition else effects
-            assert given != "suggested"
-            kept = source.confirm(each, by=whoami(), effects=given)
-            print(f"confirmed {name_waiting(each)} with effects {kept}")
+            print(describe_review(each))
+        if chosen and (yes or _agrees(question, len(chosen))):
+            for each in chosen:
+                print(settle(source, each))
+
+    _with_sources(tools, server, decide)
     if missing:
         print(f"bascule: these do not wait: {', '.join(map(show, sorted(missing)))}", file=sys.stderr)
         raise typer.Exit(Exit.CONFIGURATION)
 
 
-def _agrees(count: int) -> bool:
-    question = "Confirm this tool?" if count == 1 else f"Confirm these {count} tools?"
+def _with_sources(tools: list[str] | None, server: str | None, look: Callable[[Reviewed], None]) -> None:
+    if server is not None and tools is None:
+        from bascule.cli.remote import RemoteStore
+
+        console = RemoteStore(server)
+        try:
+            look(console.definitions)
+        finally:
+            console.close()
+    elif tools is not None:
+        asyncio.run(_open(tools, look))
+    else:
+        print("bascule: say --tools FILE or --server URL", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
+
+
+async def _open(specs: list[str], look: Callable[[Reviewed], None]) -> None:
+    from bascule.tools.imported.review import Reviewed
+    from bascule.tools.loading import load_sources
+    from bascule.tools.source import ToolSource
+
+    for source in load_sources(*specs):
+        if not isinstance(source, ToolSource) or not isinstance(source, Reviewed):
+            continue
+        try:
+            with tools_on_stderr():
+                await source.open()
+            look(source)
+        finally:
+            await source.close()
+
+
+def _whoami() -> str:
+    from bascule.bridge.terminal import whoami
+
+    return whoami()
+
+
+def _agrees(verb: str, count: int) -> bool:
+    question = f"{verb} this tool?" if count == 1 else f"{verb} these {count} tools?"
     try:
         return typer.confirm(question, err=True)
     except typer.Abort:
         if sys.stdin.isatty():
             raise
-        print("\nbascule: nobody is there to answer; write --yes to confirm what is shown", file=sys.stderr)
+        print(
+            f"\nbascule: nobody is there to answer; write --yes to {verb.lower()} what is shown",
+            file=sys.stderr,
+        )
         raise typer.Exit(Exit.USAGE) from None
 
 
-def describe_waiting(waiting: Waiting) -> str:
+def name_review(review: Review) -> str:
+    """Return how a tool that waits is called on the command line, escaped."""
+    from bascule.bridge.display import show
+
+    return f"{show(review.server)}:{show(review.tool, max_chars=200)}"
+
+
+def describe_review(review: Review) -> str:
     """Return what a person has to see of a tool that waits: all of it, escaped; of a change, what changed."""
     from bascule.bridge.display import show
 
-    head = f"{name_waiting(waiting)}  {waiting.reason}"
-    if waiting.name:
-        head += f", {waiting.name} in scripts"
-    if waiting.definition is None:
-        return f"{head}: {show(waiting.note)}" if waiting.note else head
-    definition = waiting.definition
-    lines = _pretty(definition.plain)
-    if waiting.confirmed is not None:
-        before = _pretty(waiting.confirmed.definition)
-        lines = list(difflib.unified_diff(before, lines, "confirmed", "now", lineterm="", n=1))
+    head = f"{name_review(review)}  {review.reason}"
+    if review.name:
+        head += f", {show(review.name)} in scripts"
+    if review.state != "waiting":
+        why = f": {show(review.said)}" if review.said else ""
+        when = ", in force from the next start on" if review.state == "confirmed" else ""
+        head += f", {review.state} by {show(review.by)}{why}{when}"
+    if review.digest is None:
+        return f"{head}: {show(review.note)}" if review.note else head
+    lines = review.lines()
+    marks = {"same": " ", "added": "+", "removed": "-"}
     shown = [
-        f"  {_indent(line)}{show(line.lstrip(' '), max_chars=10_000)}" for line in lines[:MAX_SHOWN_LINES]
+        f"  {marks[mark]} {_indent(line)}{show(line.lstrip(' '), max_chars=10_000)}"
+        for mark, line in lines[:MAX_SHOWN_LINES]
     ]
     if len(lines) > MAX_SHOWN_LINES:
         shown.append(f"  [... {len(lines) - MAX_SHOWN_LINES} more lines; --json shows everything]")
-    about = f"  suggested effects: {definition.suggested}; digest {definition.digest}"
+    about = f"  suggested effects: {review.suggested}; digest {review.digest}"
     return "\n".join([head, *shown, about])
+
+
+def _row(review: Review) -> dict[str, object]:
+    return {
+        "server": review.server,
+        "tool": review.tool,
+        "reason": review.reason,
+        "note": review.note,
+        "digest": review.digest,
+        "suggested_effects": review.suggested,
+        "definition": review.definition,
+        "confirmed": review.before,
+        "state": review.state,
+        "by": review.by,
+        "said": review.said,
+    }
 
 
 def _indent(line: str) -> str:
     """Return the layout of a line, which is ours: what a server wrote is within quotation marks."""
     return " " * (len(line) - len(line.lstrip(" ")))
-
-
-def _pretty(plain: object) -> list[str]:
-    return json.dumps(plain, indent=1, ensure_ascii=False, sort_keys=True).split("\n")

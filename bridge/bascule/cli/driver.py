@@ -17,6 +17,7 @@ from bascule.cli.waiting import tell_waiting
 
 if TYPE_CHECKING:
     from bascule.bridge import Approver, Executor, Result, Store
+    from bascule.bridge.result import JsonValue
     from bascule.cli.next_steps import NextSteps
     from bascule.tools.source import AnySource
 
@@ -39,20 +40,28 @@ def pick_approver(name: Approve) -> Approver:
     return approvers[name]
 
 
-def has_pending(store: Store, run_id: str) -> bool:
-    """Tell whether people have yet to decide about calls of a run."""
-    return bool(store.approvals.find(run_id=run_id, states=("pending",), limit=1))
+def is_unattended(approve: Approve) -> bool:
+    """Tell whether somebody is to be asked on a terminal, and there is none."""
+    return approve == "terminal" and not sys.stdin.isatty()
 
 
-async def see_through_unattended(executor: Executor, store: Store, result: Result) -> Result:
+def _needs_people(store: Store, run_id: str) -> bool:
+    """Tell whether people have yet to decide about calls of a run, or to say what became of one."""
+    if store.approvals.find(run_id=run_id, states=("pending",), limit=1):
+        return True
+    row = store.run(run_id)
+    return row is not None and any(wait.startswith("answer:") for wait in row.waits)
+
+
+async def see_through_unattended(executor: Executor, result: Result) -> Result:
     """Carry a suspended run on where only time holds it up; leave it so where people have to decide."""
     from bascule.bridge.carrying import see_through
 
     return await see_through(
-        store,
+        executor.store,
         result,
         lambda run_id: executor.resume(run_id, wait=False),
-        leave=lambda run_id: has_pending(store, run_id),
+        leave=lambda run_id: _needs_people(executor.store, run_id),
     )
 
 
@@ -107,11 +116,15 @@ class Telling:
         json: the whole result as one JSON object.
         receipts: a table of all calls.
         quiet: no account.
+        unattended: there was no terminal to ask on, so that people have to be asked elsewhere.
+        tokens: counts the run, for JSON.
     """
 
     json: bool
     receipts: bool
     quiet: bool
+    unattended: bool = False
+    tokens: Callable[[Result], JsonValue]
 
     def tell(self, result: Result, store: Store, steps: NextSteps | None) -> None:
         """Print a result; of one that is suspended in a store, how to go on.
@@ -126,13 +139,17 @@ class Telling:
         if not self.quiet:
             print_account(result, sys.stderr)
         try:
-            print_result(result, json=self.json)
+            print_result(result, json=self.json, tokens=self.tokens(result) if self.json else None)
         except OSError as error:
             # What is left in the buffer has nowhere to go.
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
             print(f"bascule: the result cannot be written: {error}", file=sys.stderr)
             raise typer.Exit(Exit.INTERNAL) from error
-        if result.status == "suspended" and steps is not None and not self.json:
+        if result.status != "suspended" or steps is None:
+            return
+        if self.unattended and not self.quiet:
+            print("bascule: no terminal to ask on: people decide with `bascule approvals`", file=sys.stderr)
+        if not self.json:
             from bascule.bridge.run_view import read_view
 
             print_suspension(read_view(store, result.run_id), steps, sys.stderr)

@@ -21,6 +21,8 @@ from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.journal import EventKind, JournalEntry
 from bascule.bridge.store import RunRecord
 from bascule.cli.exits import Exit
+from bascule.tools.imported.review import Review
+from bascule.tools.tool import Effects
 from bascule.wire import BasculeError
 
 TIMEOUT_S: Final = 30.0
@@ -176,9 +178,45 @@ class RemoteStore:
             return None
         return RemoteJournal(run_id, tuple(_entry(json.loads(line)) for line in answer.content.splitlines()))
 
+    # ------------------------------------------------------------ definitions of tools
+
+    @property
+    def definitions(self) -> RemoteDefinitions:
+        """Definitions that wait to be confirmed there."""
+        return RemoteDefinitions(self)
+
     def close(self) -> None:
         """Close the connection."""
         self._session.close()
+
+
+class RemoteDefinitions:
+    """Definitions of tools that a console's servers give and nobody has confirmed; see `Reviewed`."""
+
+    def __init__(self, console: RemoteStore) -> None:
+        self._console = console
+
+    def review(self) -> list[Review]:
+        """Return them."""
+        found = self._console.ask("GET", "/v1/definitions")["definitions"]
+        return [Review(**each) for each in found]
+
+    def settle(
+        self,
+        server: str,
+        tool: str,
+        digest: str,
+        *,
+        confirm: bool,
+        by: str,
+        effects: Effects | None,
+        reason: str,
+    ) -> Effects | None:
+        """Decide as whoever the token is of; ``by`` is not sent."""
+        verdict = "confirm" if confirm else "refuse"
+        body = {"server": server, "tool": tool, "digest": digest, "verdict": verdict, "reason": reason}
+        after = self._console.ask("POST", "/v1/definitions/decision", {**body, "effects": effects})
+        return Review(**after).effects
 
 
 def _unreachable(url: str, error: requests.RequestException) -> RemoteError:

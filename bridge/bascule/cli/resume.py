@@ -6,13 +6,14 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 
 import typer
 
 from bascule.cli.driver import Approve, Isolation
 from bascule.cli.exits import Exit, exit_for_result
 from bascule.cli.extra_tools import ScratchFlag, SearchFlag, add_extra_tools
+from bascule.cli.limit_flags import add_limit_flags
 from bascule.cli.store_option import JsonFlag, RunArgument, StoreOption, open_store
 
 if TYPE_CHECKING:
@@ -29,44 +30,71 @@ _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
     typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
 ]
+_Secret = Annotated[
+    Optional[list[str]],  # noqa: UP045  # as above
+    typer.Option("--secret", metavar="NAME", help="Environment variable that tools may use. Repeatable."),
+]
+_Approve = Annotated[Approve, typer.Option("--approve", help="Who decides where policy asks.")]
 _Isolation = Annotated[Isolation, typer.Option("--isolation", help="process is weaker; it says how.")]
+_Wait = Annotated[
+    bool, typer.Option("--wait/--no-wait", help="Wait for people and timers, or suspend at once.")
+]
 _DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
 _Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
+_Receipts = Annotated[bool, typer.Option("--receipts", help="Print a table of all calls.")]
+_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no account.")]
+
+_FLAGS: Final[dict[str, Any]] = {
+    "store": StoreOption,
+    "run": RunArgument,
+    "tools": _Tools,
+    "search_tools": SearchFlag,
+    "scratch": ScratchFlag,
+    "policy": _Policy,
+    "secret": _Secret,
+    "approve": _Approve,
+    "isolation": _Isolation,
+    "wait": _Wait,
+    "docker_host": _DockerHost,
+    "runtime": _Runtime,
+    "json_": JsonFlag,
+    "receipts": _Receipts,
+    "quiet": _Quiet,
+}
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("resume")(resume_run)
+    """Add the commands; resuming takes the limits of a run, which are the host's to set."""
+    app.command("resume")(add_limit_flags(resume_run, _FLAGS))
     app.command("replay")(replay_run)
 
 
 def resume_run(
-    store: StoreOption,
-    run: RunArgument,
-    tools: _Tools,
-    search_tools: SearchFlag = False,
-    scratch: ScratchFlag = False,
-    policy: _Policy = None,
-    approve: Annotated[
-        Approve, typer.Option("--approve", help="Who decides where policy asks.")
-    ] = "terminal",
-    isolation: _Isolation = "container",
-    wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Wait for people and timers, or suspend at once.")
-    ] = True,
-    docker_host: _DockerHost = None,
-    runtime: _Runtime = None,
-    json_: JsonFlag = False,
-    receipts: Annotated[bool, typer.Option("--receipts", help="Print a table of all calls.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no account.")] = False,
+    run: str,
+    *,
+    store: Path,
+    tools: list[str],
+    search_tools: bool = False,
+    scratch: bool = False,
+    policy: list[Path] | None = None,
+    secret: list[str] | None = None,
+    approve: Approve = "terminal",
+    isolation: Isolation = "container",
+    wait: bool = True,
+    docker_host: str | None = None,
+    runtime: str | None = None,
+    json_: bool = False,
+    receipts: bool = False,
+    quiet: bool = False,
+    **limits: float | None,
 ) -> None:
     """Go on with a run that was suspended or whose host died, and print its result."""
-    from bascule.bridge import Executor, Policy
+    from bascule.bridge import Executor, Policy, ask_later
     from bascule.bridge.limits import read_limits
     from bascule.cli.driver import (
         Telling,
         drive,
-        has_pending,
+        is_unattended,
         pick_approver,
         see_through_unattended,
         suspend_at_once,
@@ -74,32 +102,30 @@ def resume_run(
     from bascule.cli.logs import keep_log_safe
     from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
+    from bascule.cli.run import read_secrets
+    from bascule.cli.run_tokens import count_tokens
     from bascule.cli.streams import tools_on_stderr
     from bascule.sandbox import WEAKER
     from bascule.tools.loading import load_sources
 
     keep_log_safe()
     opened = open_store(store)
-    unattended = approve == "terminal" and not sys.stdin.isatty()
-    at_once = not wait or (unattended and has_pending(opened, run))
+    unattended = is_unattended(approve)
 
     async def go_on() -> Result:
         result = await executor.resume(run, wait=wait and not unattended)
-        return await see_through_unattended(executor, opened, result) if unattended and wait else result
+        return await see_through_unattended(executor, result) if unattended and wait else result
 
     try:
-        if unattended and not quiet:
-            print(
-                "bascule: no terminal: what policy asks about is left to `bascule approvals`", file=sys.stderr
-            )
         with tools_on_stderr():
             given_tools = load_sources(*tools)
         executor = Executor(
             add_extra_tools(given_tools, opened, search_tools=search_tools, scratch=scratch),
             policy=Policy.load(*policy) if policy else None,
-            approver=pick_approver("console" if unattended else approve),
+            approver=ask_later if unattended else pick_approver(approve),
             isolation=isolation,
-            limits=read_limits(suspend_at_once({}, wait=not at_once), os.environ),
+            limits=read_limits(suspend_at_once(limits, wait=wait), os.environ),
+            secrets=read_secrets(secret or ()),
             store=opened,
             docker_host=docker_host,
             runtime=runtime,
@@ -110,11 +136,14 @@ def resume_run(
             executor.subscribe(Progress(sys.stderr))
         result = drive(executor, go_on, sources=given_tools)
         given = given_flags(
-            tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (),
-            approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime,
+            tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (), secret=secret or (),
+            approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime, limits=limits,
         )  # fmt: skip
-        steps = NextSteps(store=store, given=given)
-        Telling(json=json_, receipts=receipts, quiet=quiet).tell(result, opened, steps)
+        telling = Telling(
+            json=json_, receipts=receipts, quiet=quiet, unattended=unattended,
+            tokens=lambda result: count_tokens(executor, result),
+        )  # fmt: skip
+        telling.tell(result, opened, NextSteps(store=store, given=given))
     finally:
         opened.close()
     raise typer.Exit(exit_for_result(result))

@@ -119,15 +119,24 @@ def run(
     **limits: float | None,
 ) -> None:
     """Run one script and print its result."""
-    from bascule.bridge import Executor, Policy
+    from bascule.bridge import Executor, Policy, ask_later
+    from bascule.bridge.history import CommandLine
     from bascule.bridge.limits import read_limits
     from bascule.bridge.memory_store import MemoryStore
     from bascule.bridge.sqlite_store import SqliteStore
     from bascule.bridge.terminal import whoami
-    from bascule.cli.driver import Telling, drive, pick_approver, suspend_at_once
+    from bascule.cli.driver import (
+        Telling,
+        drive,
+        is_unattended,
+        pick_approver,
+        see_through_unattended,
+        suspend_at_once,
+    )
     from bascule.cli.logs import keep_log_safe
     from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
+    from bascule.cli.run_tokens import count_tokens
     from bascule.sandbox import WEAKER
     from bascule.tools.loading import load_sources
 
@@ -140,10 +149,15 @@ def run(
     kept: Store = MemoryStore(keep_values=record is not None) if store is None else SqliteStore(store)
     with tools_on_stderr():
         given_tools = load_sources(*tools)
+    given = given_flags(
+        tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (), secret=secret or (),
+        approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime, limits=limits,
+    )  # fmt: skip
+    unattended = store is not None and is_unattended(approve)
     executor = Executor(
         add_extra_tools(given_tools, kept, search_tools=search_tools, scratch=scratch),
         policy=Policy.load(*policy) if policy else None,
-        approver=pick_approver(approve),
+        approver=ask_later if unattended else pick_approver(approve),
         isolation=isolation,
         limits=read_limits(suspend_at_once(limits, wait=wait), os.environ),
         user=user or whoami(),
@@ -163,15 +177,21 @@ def run(
             rehearsal = drive(executor, lambda: executor.rehearse(text, seed=seed), sources=given_tools)
             print(rehearsal.describe(), end="")
             raise typer.Exit(exit_for_rehearsal(rehearsal))
-        result = drive(executor, lambda: executor.run(text, seed=seed, wait=wait), sources=given_tools)
+        command = None if store is None else CommandLine(flags=tuple(given), folder=os.getcwd())
+
+        async def see_it_through() -> Result:
+            result = await executor.run(text, seed=seed, wait=wait and not unattended, command=command)
+            return await see_through_unattended(executor, result) if unattended and wait else result
+
+        result = drive(executor, see_it_through, sources=given_tools)
         if record is not None:
             _record(kept, result, record)
-        given = given_flags(
-            tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (),
-            approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime,
-        )  # fmt: skip
         steps = None if store is None else NextSteps(store=store, given=given)
-        Telling(json=json, receipts=receipts, quiet=quiet).tell(result, kept, steps)
+        telling = Telling(
+            json=json, receipts=receipts, quiet=quiet, unattended=unattended,
+            tokens=lambda result: count_tokens(executor, result, text),
+        )  # fmt: skip
+        telling.tell(result, kept, steps)
     finally:
         kept.close()
     raise typer.Exit(exit_for_result(result))

@@ -49,8 +49,8 @@ def list_runs(
         if isinstance(opened, RemoteStore):
             titles = [opened.titles[row.run_id] for row in rows]
         else:
-            scripts = [opened.script(row.run_id) for row in rows]
-            titles = [None if script is None else title_of(script) for script in scripts]
+            begun = [opened.started(row.run_id) for row in rows]
+            titles = [None if each is None else title_of(each.script) for each in begun]
     finally:
         opened.close()
     for row, found in zip(rows, titles, strict=True):

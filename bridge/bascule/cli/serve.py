@@ -104,7 +104,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     )
     if settings.isolation == "process":
         print(f"bascule: {WEAKER}", file=sys.stderr)
-    app = build_app(executor, database, settings)
+    app = build_app(executor, database, settings, sources=registry)
     mount_mcp(app)
     _tell_waiting_at_start(app, registry)
     _say_where(settings, Tokens(database))

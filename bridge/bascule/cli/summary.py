@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from bascule.bridge import Receipt, Result, Usage
 from bascule.bridge.display import show, show_block, show_json
 from bascule.bridge.requests import describe_record
-from bascule.bridge.result import describe_error
+from bascule.bridge.result import JsonValue, describe_error
 
 if TYPE_CHECKING:
     from bascule.bridge.run_view import RunView
@@ -32,14 +32,17 @@ MAX_ROWS: Final = 20
 """Receipts shown before the middle ones are counted only; ``--json`` gives all."""
 
 
-def print_result(result: Result, *, json: bool) -> None:
+def print_result(result: Result, *, json: bool, tokens: JsonValue = None) -> None:
     """Print what came back, or all of the result as JSON; errors go to standard error.
 
     What can be done with a suspended run depends on its store: see `print_suspension`.
+
+    Args:
+        tokens: the account of the run, for JSON.
     """
     if json:
         sys.stdout.flush()
-        sys.stdout.buffer.write(result.to_json() + b"\n")
+        sys.stdout.buffer.write(result.to_json(tokens=tokens) + b"\n")
         sys.stdout.flush()
         return
     _print_text(result.output, sys.stdout)
@@ -130,8 +133,7 @@ def print_suspension(view: RunView, steps: NextSteps, stream: TextIO) -> None:
         lines.append(f"  approval {record.id}: call {record.seq}, {what}")
     if len(view.pending) > MAX_ROWS:
         lines.append(f"  {len(view.pending) - MAX_ROWS} more approvals")
-    lines.append("next:")
-    lines += [f"  {command}" for command in next_commands(view, steps)]
+    lines += ["next:", *(f"  {command}" for command in next_commands(view, steps))]
     print("\n".join(lines), file=stream)
 
 
@@ -145,8 +147,8 @@ def next_commands(view: RunView, steps: NextSteps) -> list[str]:
         commands = [steps.list_approvals()]
     commands += [steps.resolve(run_id, seq) for seq in view.unknown]
     if view.record.status == "suspended" or view.left_behind:
-        commands.append(steps.resume(run_id))
-    return commands
+        commands.append(steps.resume(run_id, view.command))
+    return [command for command in commands if command]
 
 
 def _print_text(text: str, stream: TextIO) -> None:

@@ -24,6 +24,7 @@ MAX_NOTES: Final = 20
 app: Final = typer.Typer(help="List, show and confirm tools.", no_args_is_help=True)
 app.command("pending")(confirm.list_pending)
 app.command("confirm")(confirm.confirm_tools)
+app.command("refuse")(confirm.refuse_tools)
 app.command("search")(judge_tools.search_tools)
 app.command("lint")(judge_tools.lint_tools)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from bascule.tools.imported.review import Review
     from bascule.tools.mcp import Waiting
     from bascule.tools.source import AnySource
 
@@ -36,9 +37,11 @@ def count_tools(count: int) -> str:
 def tell_waiting(sources: Sequence[AnySource]) -> None:
     """Say on standard error, one line a server, which tools of open sources cannot be called yet."""
     from bascule.bridge.display import show
+    from bascule.tools.imported.review import Reviewed
 
     for source in sources:
-        found = [each for each in waiting_of(source) if each.definition is not None]
+        reviews: Sequence[Review] = source.review() if isinstance(source, Reviewed) else ()
+        found = [each for each in reviews if each.digest is not None and each.state == "waiting"]
         if not found:
             continue
         command = f"bascule tools confirm --tools {shlex.quote(str(getattr(source, 'name', '')))} --all"

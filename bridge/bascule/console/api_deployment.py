@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Final
 
 from starlette.responses import Response, StreamingResponse
@@ -28,6 +29,9 @@ from bascule.console.schemas import (
     BudgetReply,
     BudgetsQuery,
     BudgetsReply,
+    DefinitionBody,
+    DefinitionReply,
+    DefinitionsReply,
     DoneReply,
     ExplainBody,
     ExplainReply,
@@ -43,6 +47,7 @@ from bascule.console.schemas import (
 )
 from bascule.console.state import Console
 from bascule.tools import ArgumentsInvalid, render_stubs
+from bascule.tools.imported.review import Review
 
 _RIGHTS: Final = ("submit", "read", "decide", "administer")
 
@@ -219,6 +224,34 @@ async def get_tool(call: Call) -> ToolReply:
     raise Problem(404, "tool_not_found", f"there is no tool {call.path('tool')}")
 
 
+async def list_definitions(call: Call) -> DefinitionsReply:
+    """List definitions of tools that nobody has confirmed."""
+    found = await asyncio.to_thread(call.console.definitions.all)
+    return DefinitionsReply(definitions=[definition_reply(each) for each in found])
+
+
+def definition_reply(review: Review) -> DefinitionReply:
+    """Return a definition for a program."""
+    return DefinitionReply.model_validate(asdict(review))
+
+
+async def decide_definition(call: Call) -> DefinitionReply:
+    """Confirm or refuse a definition as it was displayed."""
+    body = call.given(DefinitionBody)
+    after = await asyncio.to_thread(
+        lambda: call.console.definitions.settle(
+            call.principal,
+            body.server,
+            body.tool,
+            body.digest,
+            confirm=body.verdict == "confirm",
+            effects=body.effects,
+            reason=body.reason,
+        )
+    )
+    return definition_reply(after)
+
+
 async def get_audit(call: Call) -> AuditReply:
     """Check the audit chain from its beginning."""
     return await asyncio.to_thread(audit_reply, call.console)
@@ -295,6 +328,15 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         method="GET", path="/v1/tools/{tool}", handler=get_tool, summary="Show a tool.",
         rights=("read", "submit"), reply=ToolReply, also=(404,),
+    ),
+    Operation(
+        method="GET", path="/v1/definitions", handler=list_definitions, rights=("read",),
+        summary="List definitions of tools that wait to be confirmed.", reply=DefinitionsReply,
+    ),
+    Operation(
+        method="POST", path="/v1/definitions/decision", handler=decide_definition, rights=("administer",),
+        summary="Confirm or refuse the definition of a tool.", body=DefinitionBody, reply=DefinitionReply,
+        also=(404, 409),
     ),
     Operation(
         method="GET", path="/v1/audit", handler=get_audit, summary="Check the audit chain.",

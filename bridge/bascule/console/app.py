@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from importlib.metadata import version
 from typing import Final
 from urllib.parse import urlsplit
@@ -29,6 +29,7 @@ from bascule.console import (
 )
 from bascule.console.access import Access, read_proxies
 from bascule.console.database import Database
+from bascule.console.definitions import Definitions
 from bascule.console.desk import Desk
 from bascule.console.guard import Guard
 from bascule.console.hub import Hub
@@ -42,6 +43,7 @@ from bascule.console.settings import Settings
 from bascule.console.state import Console, console_of
 from bascule.console.throttle import Throttle
 from bascule.console.tokens import Tokens
+from bascule.tools.source import AnySource
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *api_runs.OPERATIONS,
@@ -55,12 +57,15 @@ def build_app(
     executor: Executor,
     database: Database,
     settings: Settings,
+    *,
+    sources: Iterable[AnySource] = (),
 ) -> Starlette:
     """Return the console of an executor's store.
 
     Args:
         executor: with a store that outlives the process and `ask_elsewhere` as approver.
         database: the console's own tables.
+        sources: what the executor was made with; those whose definitions people confirm are shown.
 
     Raises:
         LimitsError: proxies or webhooks of the settings cannot be used.
@@ -81,6 +86,7 @@ def build_app(
         desk=Desk(executor, database, at_once=settings.runs_at_once, grace_s=settings.grace_s),
         hub=Hub(executor.store, subscribers=settings.live_subscribers),
         outbox=Outbox(database, executor, read_targets(settings), base_url=settings.base_url),
+        definitions=Definitions(sources, executor.store),
         throttle=Throttle(requests_per_minute=settings.requests_per_minute),
     )
     document = make_document(OPERATIONS, version=version("bascule"), url=settings.base_url)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Collection
 from typing import Final
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.bridge.display import show, show_block
@@ -42,10 +41,11 @@ class Guard:
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str], secure: bool) -> None:
         self._app = app
-        self._hosts = frozenset(hosts)
-        self._headers = dict(_SECURITY)
+        self._hosts = frozenset(name.encode() for name in hosts)
+        headers = dict(_SECURITY)
         if secure:
-            self._headers["strict-transport-security"] = "max-age=31536000"
+            headers["strict-transport-security"] = "max-age=31536000"
+        self._headers = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -63,13 +63,13 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in self._headers.items():
-                    headers[name] = value
-                headers.setdefault("cache-control", "no-store")
+                given: list[tuple[bytes, bytes]] = message["headers"]
+                if not any(name == b"cache-control" for name, _ in given):
+                    given = [*given, (b"cache-control", b"no-store")]
+                message = {**message, "headers": [*given, *self._headers]}
             await send(message)
 
-        hosts = Headers(scope=scope).getlist("host")
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
         try:
             if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
                 problem = Problem(421, "unknown_host", "this console is not served under that name")

@@ -74,6 +74,7 @@ def make_templates(executor: Executor) -> Environment:
     templates.filters.update(
         show=shower.text,
         block=shower.block,
+        indented=shower.indented,
         showjson=shower.json,
         stamp=shown.stamp,
         iso=shown.iso,

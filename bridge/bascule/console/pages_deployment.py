@@ -22,7 +22,7 @@ from bascule.console.api_deployment import (
 from bascule.console.approval_views import live_grants
 from bascule.console.pages import Visit, back, page
 from bascule.console.reading import parse_json, parse_model
-from bascule.console.schemas import ApprovalsQuery, Body, ExplainBody, LintReply
+from bascule.console.schemas import ApprovalsQuery, Body, DefinitionBody, ExplainBody, LintReply
 from bascule.console.state import Console
 
 ENTRIES_SHOWN = 100
@@ -111,8 +111,49 @@ def _words(text: str) -> list[str]:
 
 
 async def tools(visit: Visit) -> Response:
-    """Show what scripts may call, and how it goes."""
-    return visit.page("tools.html", reply=await asyncio.to_thread(tools_reply, visit.console))
+    """Show what scripts may call, how it goes, and what waits to be confirmed."""
+    reply = await asyncio.to_thread(tools_reply, visit.console)
+    return visit.page(
+        "tools.html", reply=reply, reviews=await asyncio.to_thread(visit.console.definitions.all)
+    )
+
+
+class DefinitionQuery(Body):
+    """Which definition."""
+
+    server: str
+    tool: str
+
+
+async def definition(visit: Visit) -> Response:
+    """Show one definition that nobody has confirmed, and what changed in it."""
+    query = visit.query(DefinitionQuery)
+    review = await asyncio.to_thread(visit.console.definitions.find, query.server, query.tool)
+    return visit.page("definition.html", review=review)
+
+
+async def decide_definition(visit: Visit) -> Response:
+    """Confirm or refuse the definition that was displayed."""
+    form = visit.form
+    body = parse_model(
+        DefinitionBody,
+        {
+            **{name: form.get(name, "") for name in ("server", "tool", "digest", "verdict", "reason")},
+            "effects": form.get("effects") or None,
+        },
+    )
+    await asyncio.to_thread(
+        lambda: visit.console.definitions.settle(
+            visit.principal,
+            body.server,
+            body.tool,
+            body.digest,
+            confirm=body.verdict == "confirm",
+            effects=body.effects,
+            reason=body.reason,
+        )
+    )
+    return back("/tools")
 
 
 class AuditQuery(Body):
@@ -153,6 +194,8 @@ ROUTES = (
     page("/policy/lint", lint, method="POST"),
     page("/grants/{approval}/revoke", revoke, "decide", method="POST"),
     page("/tools", tools),
+    page("/tools/definition", definition),
+    page("/tools/definition", decide_definition, "administer", method="POST"),
     page("/audit", audit),
     page("/audit/export", export, "administer"),
 )

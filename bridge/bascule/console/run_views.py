@@ -197,7 +197,8 @@ def run_reply(row: RunRecord, view: RunView | None = None, store: Store | None =
 
 def list_reply(row: RunRecord, store: Store) -> RunReply:
     """Return a run for a list: its row, and what its script is called by. Blocks."""
-    script = store.script(row.run_id)
+    started = store.started(row.run_id)
+    script = None if started is None else started.script
     reply = run_reply(row)
     reply.title = None if script is None else title_of(script)
     return reply

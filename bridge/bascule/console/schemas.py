@@ -14,14 +14,17 @@ from bascule.bridge.approval_card import DEFAULT_GRANTED_CALLS, MAX_GRANTED_CALL
 from bascule.bridge.decide import MAX_REASON_CHARS
 from bascule.bridge.rules import Move
 from bascule.bridge.store import AnswerKind, RunStatus
+from bascule.tools.imported.review import ReviewState
 
 MAX_SCRIPT_CHARS: Final = 1 << 20
 MAX_WAIT_S: Final = 60
 MAX_PAGE: Final = 500
 MAX_BATCH: Final = 1000
+MAX_DEFINITION_REASON_CHARS: Final = 2000
 
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 Page = Annotated[int, Field(ge=1, le=MAX_PAGE)]
+EffectsName = Literal["read", "idempotent", "once"]
 ApprovalStateName = Literal[
     "pending", "approved", "rejected", "responded", "expired", "cancelled", "invalidated", "consumed"
 ]
@@ -370,6 +373,42 @@ class ToolsReply(Reply):
 
     tools: list[ToolReply]
     unknown: Annotated[list[dict[str, Any]], Field(description="Names that scripts called in vain.")]
+
+
+class DefinitionReply(Reply):
+    """A definition of a tool that is not in force; all but the decision is its server's word."""
+
+    server: str
+    tool: str
+    reason: str
+    note: str
+    name: Annotated[str, Field(description="What scripts would call it; empty when it cannot be confirmed.")]
+    digest: Annotated[str | None, Field(description="What a decision names; null: it cannot be confirmed.")]
+    suggested: Annotated[EffectsName | None, Field(description="Effects that the server suggests.")]
+    definition: dict[str, Any] | None
+    before: Annotated[dict[str, Any] | None, Field(description="As it was confirmed, when it changed.")]
+    before_effects: EffectsName | None
+    state: Annotated[ReviewState, Field(description="Confirmed ones are in force from the next start on.")]
+    by: str
+    said: str
+    effects: EffectsName | None
+
+
+class DefinitionsReply(Reply):
+    """Definitions that are not in force."""
+
+    definitions: list[DefinitionReply]
+
+
+class DefinitionBody(Body):
+    """A decision about a definition that was displayed under ``digest``."""
+
+    server: Annotated[str, Field(min_length=1, max_length=1000)]
+    tool: Annotated[str, Field(min_length=1, max_length=1000)]
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    verdict: Literal["confirm", "refuse"]
+    effects: Annotated[EffectsName | None, Field(description="Null: as before, once for a new one.")] = None
+    reason: Annotated[str, Field(max_length=MAX_DEFINITION_REASON_CHARS)] = ""
 
 
 class AuditReply(Reply):

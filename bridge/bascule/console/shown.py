@@ -50,6 +50,11 @@ class Shower:
         """Return a text as one printable line."""
         return show(self._redact(str(value)), max_chars=max_chars)
 
+    def indented(self, line: str) -> str:
+        """Return a line of JSON whose layout is ours: leading spaces stay, the rest is as in `text`."""
+        left = line.lstrip(" ")
+        return " " * (len(line) - len(left)) + self.text(left, EXPANDED_CHARS)
+
     def block(self, value: object) -> str:
         """Return what a script printed, line by line."""
         text = self._redact(str(value))

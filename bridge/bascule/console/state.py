@@ -20,6 +20,7 @@ from bascule.console.problems import Problem
 if TYPE_CHECKING:
     from bascule.console.access import Access
     from bascule.console.database import Database
+    from bascule.console.definitions import Definitions
     from bascule.console.desk import Desk
     from bascule.console.hub import Hub
     from bascule.console.outbox import Outbox
@@ -44,6 +45,7 @@ class Console:
     desk: Desk
     hub: Hub
     outbox: Outbox
+    definitions: Definitions
     throttle: Throttle
     ready: bool = False
 

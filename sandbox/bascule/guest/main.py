@@ -29,22 +29,24 @@ _LAST_FD = 4096
 _GC_THRESHOLD = 20_000
 _SOCKET = "unix:"
 _REUSE = "reuse"
+_ALONE = "alone"
 
 
 def main() -> NoReturn:
     """Run one script for the host at the other end of stdin and stdout.
 
     A program argument ``unix:PATH`` names the socket at which the host waits; without it the host is at the
-    other end of stdin and stdout. ``reuse`` makes this process the parent of one child per run (``nursery``).
-    Any other argument is the image hash to report; otherwise it is read from
-    the file IMAGE beside the program.
+    other end of stdin and stdout. ``reuse`` makes this process the parent of one child per run (``nursery``);
+    with ``alone``, where it may start no process, it leaves no init behind. Any other argument is the image
+    hash to report; otherwise it is read from the file IMAGE beside the program.
     """
     reused = _REUSE in sys.argv[1:]
     if reused:
         from bascule.guest.nursery import close_memory
 
         close_memory()  # process 1, which is left behind next, included
-    leave_init_behind()
+    if _ALONE not in sys.argv[1:]:
+        leave_init_behind()
     read_fd, write_fd = _take_streams()
     faulthandler.enable(file=sys.__stderr__ or 2, all_threads=False)
     warnings.simplefilter("ignore")
@@ -140,7 +142,7 @@ def _say_nothing(_: object) -> None:
 
 
 def _image() -> str:
-    given = [each for each in sys.argv[1:] if not each.startswith(_SOCKET) and each != _REUSE]
+    given = [each for each in sys.argv[1:] if not each.startswith(_SOCKET) and each not in (_REUSE, _ALONE)]
     if given:
         return given[0]
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

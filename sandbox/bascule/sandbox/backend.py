@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Literal
 
@@ -15,6 +16,9 @@ from bascule.sandbox.oci_runtime import RuntimeProgram, find_runtime
 from bascule.sandbox.process import ProcessBackend
 from bascule.sandbox.sandbox import Backend
 from bascule.sandbox.seccomp import seccomp_profile
+from bascule.sandbox.ungrouped import engine_differences, must_be_alone
+
+_log = logging.getLogger("bascule.sandbox")
 
 Isolation = Literal["container", "oci", "process"]
 
@@ -30,8 +34,8 @@ def open_backend(
     """Open a backend. Blocks: call it outside the event loop, or in a thread.
 
     Args:
-        isolation: ``container``, ``oci`` (runc or crun directly), or ``process`` (weaker: see
-            ``process.WEAKER``).
+        isolation: ``container``, ``oci`` (runc or crun directly; weaker for a user who is not root, and says
+            so), or ``process`` (weaker: see ``process.WEAKER``).
         docker_host: engine address, None for ``DOCKER_HOST`` and the usual sockets.
         runtime: a runtime the engine knows, or with ``oci`` runc or crun; None for the default.
         base: where a guest image that must be built starts from.
@@ -47,25 +51,33 @@ def open_backend(
         return ProcessBackend()
     if isolation == "oci":
         program = find_runtime(runtime)
+        if program.users is not None:
+            for difference in program.users.differences().values():
+                _log.warning("isolation oci: %s", difference)
         bundle = ensure_bundle(base, runtime=_builder(program), docker_host=docker_host, build=build)
-        seccomp = seccomp_profile(channel=program.passes_sockets)
+        seccomp = seccomp_profile(channel=program.passes_sockets, alone=program.users is not None)
         return OciBackend(bundle, seccomp=seccomp, runtime=program)
     image = ensure_image(base, docker_host=docker_host, build=build)
     engine = Engine(docker_host=docker_host)
     try:
         check_runtime(engine, runtime)
         is_podman_here(engine)
+        info = engine.info()
     except SandboxError:
         engine.close()
         raise
+    for difference in engine_differences(info.cannot_limit).values():
+        _log.warning("isolation container: %s", difference)
+    alone = must_be_alone(info.cannot_limit)
     return ContainerBackend(
         engine,
         image=image.tag,
         image_hash=image.hash,
-        seccomp=seccomp_profile(),
+        seccomp=seccomp_profile(alone=alone),
         channel_seccomp=seccomp_profile(channel=True) if may_use_channel(engine, runtime) else None,
         runtime=runtime,
-        podman=is_podman_here(engine),
+        podman=info.is_podman,
+        cannot_limit=info.cannot_limit,
     )
 
 
@@ -92,12 +104,12 @@ def build_bundle(base: str = "auto", *, docker_host: str | None = None, fresh: b
     Raises:
         SandboxError: ``isolation_unsupported`` or ``image_build_failed``, with what to do.
     """
-    return ensure_bundle(base, runtime=find_runtime().path, docker_host=docker_host, fresh=fresh)
+    return ensure_bundle(base, runtime=find_runtime(), docker_host=docker_host, fresh=fresh)
 
 
-def _builder(program: RuntimeProgram) -> str:
+def _builder(program: RuntimeProgram) -> RuntimeProgram:
     """Return the program that runs the steps of a build: gVisor would be slow at it, and gains nothing."""
-    return program.path if program.name != "runsc" else find_runtime().path
+    return program if program.name != "runsc" else find_runtime()
 
 
 def check_runtime(engine: Engine, runtime: str | None) -> None:
@@ -120,12 +132,13 @@ def check_runtime(engine: Engine, runtime: str | None) -> None:
 def may_use_channel(engine: Engine, runtime: str | None) -> bool:
     """Whether guests may meet this host at a unix socket: same kernel, a runtime that passes it on.
 
-    Attached streams do everywhere else. Labels of SELinux would forbid the socket, and gVisor needs an option
-    of the engine's configuration for it.
+    Attached streams do everywhere else. Labels of SELinux would forbid the socket, gVisor needs an option of
+    the engine's configuration for it, and without control groups nobody could tell who connects.
     """
     if not engine.local or runtime not in (None, "runc", "crun"):
         return False
     info = engine.info()
     default = runtime or info.default_runtime
     native = default in ("runc", "crun") and "name=selinux" not in info.security_options
+    native = native and not must_be_alone(info.cannot_limit)
     return native and info.kernel == os.uname().release

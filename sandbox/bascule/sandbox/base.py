@@ -21,6 +21,7 @@ from pathlib import Path
 from bascule.sandbox import rootfs
 from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
+from bascule.sandbox.oci_rootless import find_user_map
 from bascule.sandbox.sbom import PACKAGES_FILE
 
 DEBIAN_SUITE = "bookworm"
@@ -222,12 +223,20 @@ def debian_tar() -> io.BytesIO:
         tar = Path(folder, "base.tar")
         _run(
             [
-                *("mmdebstrap", "--quiet", "--variant=extract", "--format=tar"),
+                *(*_mmdebstrap(), "--quiet", "--variant=extract", "--format=tar"),
                 *("--include=" + ",".join(DEBIAN_PACKAGES), DEBIAN_SUITE, str(tar)),
             ],
             remedy="check that Debian's package archive can be reached, or name another base with --base",
         )
         return io.BytesIO(tar.read_bytes())
+
+
+def _mmdebstrap() -> list[str]:
+    """Return the program, for an unprivileged user without subordinate ids as root of a namespace."""
+    if os.geteuid() == 0 or find_user_map().has_nobody:
+        return ["mmdebstrap"]
+    # That root has one id: apt cannot become its own user there.
+    return ["unshare", "--map-root-user", "mmdebstrap", "--mode=root", '--aptopt=APT::Sandbox::User "root"']
 
 
 def _install_mmdebstrap() -> None:

@@ -29,18 +29,21 @@ class Evidence:
 
     Args:
         pid: of the guest's process, as this host counts.
+        grouped: it has control groups of its own; those of others say nothing of it.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, *, grouped: bool = True) -> None:
         self.pid = pid
         self._fd: int | None = None
         with contextlib.suppress(OSError, AttributeError):
             self._fd = os.pidfd_open(pid)
         # Read after the descriptor was opened: a number taken over by another process would show here.
-        self._folders = folders_of_process(pid)
+        self._folders = folders_of_process(pid) if grouped else {}
 
-    def belongs_to(self, container: str) -> bool:
-        """Whether the process is in the control group of this container (its full id)."""
+    def belongs_to(self, container: str | int) -> bool:
+        """Whether the process is in the control group of this container (its full id), or is this process."""
+        if isinstance(container, int):
+            return self._fd is not None and self.pid == container
         return any(container in folder for folders in self._folders.values() for folder in folders)
 
     async def wait_exit(self, timeout_s: float) -> int | None:

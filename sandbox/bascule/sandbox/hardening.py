@@ -31,6 +31,9 @@ REUSE_ARGUMENT = "reuse"
 COMMAND = ("python3", "-S", "-s", "-P", CONTEXT_DIR)
 """No site, no user site, no script folder on the path. Not -I: the environment below is ours and wanted."""
 
+ALONE_ARGUMENT = "alone"
+"""Keeps the guest from leaving an init behind, where its filter lets it start no process."""
+
 INIT = ("python3", "-S", "-s", "-P", f"{CONTEXT_DIR}/bascule/guest/init.py")
 """In front of a program that is not the guest, where no engine brings an init; the guest brings its own."""
 
@@ -77,6 +80,7 @@ def container_settings(
     command: Sequence[str] | None,
     channel: str | None = None,
     reuse: bool = False,
+    alone: bool = False,
 ) -> dict[str, object]:
     """Return the body of the engine's create call.
 
@@ -92,6 +96,7 @@ def container_settings(
         reuse: the container serves several runs of one principal. Then nothing in it can be written at all,
             so that no file crosses from one run to the next, and the guest brings its own init, whose memory
             is closed.
+        alone: the guest may start no second process, so it brings no init.
 
     Raises:
         ValueError: ``run_id`` has other characters.
@@ -101,7 +106,7 @@ def container_settings(
     return {
         "Image": image,
         "Entrypoint": [],
-        "Cmd": list(command or _guest_command(channel=channel is not None, reuse=reuse)),
+        "Cmd": list(command or _guest_command(channel=channel is not None, reuse=reuse, alone=alone)),
         "Env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
         "User": USER,
         "WorkingDir": "/",  # fixed and in the image: CVE-2024-21626 needs a chosen one
@@ -184,8 +189,13 @@ def for_podman(settings: dict[str, object], *, guest: bool) -> dict[str, object]
     }
 
 
-def _guest_command(*, channel: bool, reuse: bool) -> tuple[str, ...]:
-    return (*COMMAND, *([CHANNEL_ARGUMENT] if channel else []), *([REUSE_ARGUMENT] if reuse else []))
+def _guest_command(*, channel: bool, reuse: bool, alone: bool) -> tuple[str, ...]:
+    return (
+        *COMMAND,
+        *([CHANNEL_ARGUMENT] if channel else []),
+        *([REUSE_ARGUMENT] if reuse else []),
+        *([ALONE_ARGUMENT] if alone else []),
+    )
 
 
 def _ulimits(limits: SandboxLimits) -> dict[str, int]:

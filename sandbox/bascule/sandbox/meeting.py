@@ -53,8 +53,11 @@ class MeetingPlace:
         with contextlib.suppress(OSError):
             (self.folder / CHANNEL_NAME).unlink()
 
-    async def accept(self, container: str) -> tuple[socket.socket, Evidence]:
+    async def accept(self, container: str | int) -> tuple[socket.socket, Evidence]:
         """Wait for the guest of this container; connections of anybody else are dropped.
+
+        Args:
+            container: full id, as control groups name it; or the guest's process, where it has none.
 
         Returns:
             the connected socket, not blocking, and what the kernel knows of who connected.
@@ -63,7 +66,7 @@ class MeetingPlace:
         while True:
             connected, _ = await loop.sock_accept(self._listener)
             connected.setblocking(False)
-            evidence = Evidence(_peer_pid(connected))
+            evidence = Evidence(_peer_pid(connected), grouped=isinstance(container, str))
             if evidence.belongs_to(container):
                 return connected, evidence
             evidence.close()
@@ -89,11 +92,11 @@ class MeetingPlace:
         return listener
 
 
-async def meet(place: MeetingPlace, container: str, *, attached: Line, limits: SandboxLimits) -> Wiring:
+async def meet(place: MeetingPlace, container: str | int, *, attached: Line, limits: SandboxLimits) -> Wiring:
     """Wait until the guest has connected, or its streams have ended because it will never do.
 
     Args:
-        container: full id of the guest's container, as its control groups name it.
+        container: as for ``MeetingPlace.accept``.
 
     Raises:
         SandboxError: ``guest_not_started``: it did not come in ``start_timeout_s``.
@@ -109,7 +112,7 @@ async def meet(place: MeetingPlace, container: str, *, attached: Line, limits: S
 
 
 async def await_guest(
-    place: MeetingPlace, container: str, *, attached: Line, limits: SandboxLimits
+    place: MeetingPlace, container: str | int, *, attached: Line, limits: SandboxLimits
 ) -> tuple[socket.socket, Evidence] | None:
     """Return who connected, or None when the container's streams ended before.
 

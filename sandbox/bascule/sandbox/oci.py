@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from bascule.sandbox.apparmor import find_profile
 from bascule.sandbox.contained import Wiring
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.hardening import container_settings
@@ -21,6 +22,7 @@ from bascule.sandbox.limits import SandboxLimits
 from bascule.sandbox.meeting import MeetingPlace, meet, sweep_meeting_places
 from bascule.sandbox.oci_bundle import Bundle
 from bascule.sandbox.oci_config import oci_config
+from bascule.sandbox.oci_rootless import bound_process, make_rootless
 from bascule.sandbox.oci_runtime import RuntimeProgram
 from bascule.sandbox.oci_sandbox import FirstProcess, OciSandbox, Runtime
 from bascule.sandbox.owner import is_tag_gone, own_name, own_tag
@@ -50,6 +52,7 @@ class OciBackend:
         self._rootfs = bundle.rootfs
         self._seccomp = seccomp
         self._runtime = runtime
+        self._apparmor = find_profile()
         self._owner = own_name()
 
     async def start(
@@ -71,6 +74,12 @@ class OciBackend:
 
     async def start_reusable(self, limits: SandboxLimits, *, run_id: str) -> ChildSandbox:
         """See ``Reusing.start_reusable``."""
+        if self._runtime.users is not None:
+            raise SandboxError(
+                "isolation_unsupported",
+                "reuse needs a parent that forks a child for each run, and an unprivileged user's guest may "
+                "start no process; use reuse=never with it, or root",
+            )
         if not self._runtime.passes_sockets:
             raise SandboxError(
                 "isolation_unsupported",
@@ -107,7 +116,8 @@ class OciBackend:
                 pipes, first = await asyncio.shield(spawning)
                 wiring = Wiring(attached=pipes)
                 if command is None and place is not None and not reuse:
-                    wiring = await meet(place, runtime.name, attached=pipes, limits=limits)
+                    who = runtime.name if self._runtime.users is None else first.pid
+                    wiring = await meet(place, who, attached=pipes, limits=limits)
             return OciSandbox(runtime, limits, wiring, pipes, first), runtime.name
         except BaseException as error:
             await asyncio.shield(_abandon(spawning, runtime))
@@ -152,16 +162,26 @@ class OciBackend:
             command=command,
             channel=None if place is None else str(place.folder),
             reuse=reuse,
+            alone=self._runtime.users is not None,
         )
-        config = oci_config(settings, rootfs=self._rootfs, cgroup=f"/{runtime.name}", guest=command is None)
+        alone = self._runtime.users is not None
+        config = oci_config(
+            settings, rootfs=self._rootfs, cgroup=f"/{runtime.name}", init=command is not None and not alone
+        )
+        if self._apparmor is not None:
+            config["process"]["apparmorProfile"] = self._apparmor
+        if self._runtime.users is not None:
+            make_rootless(config, self._runtime.users)
+            bound_process(config, self._runtime.users, limits)
         if not self._runtime.keeps_errors:
             # glibc makes threads by clone when clone3 says ENOSYS, only then; that kernel says it itself.
             for rule in config["linux"]["seccomp"]["syscalls"]:
                 if rule["names"] == ["clone3"]:
                     rule.update(action="SCMP_ACT_ALLOW")
                     rule.pop("errnoRet")
-        pids = config["linux"]["resources"]["pids"]
-        pids["limit"] = max(pids["limit"], self._runtime.least_pids)
+        if self._runtime.least_pids > 1:
+            pids = config["linux"]["resources"]["pids"]
+            pids["limit"] = max(pids["limit"], self._runtime.least_pids)
         (runtime.folder / "config.json").write_text(json.dumps(config), "utf-8")
 
 
@@ -171,7 +191,8 @@ async def _spawn(limits: SandboxLimits, runtime: Runtime) -> _Spawned:
         lambda: PipeProtocol(frame_bytes=limits.frame_bytes), *runtime.run_command, close_fds=True
     )
     try:
-        return pipes, FirstProcess(await _first_pid(runtime, pipes))
+        pid = await _first_pid(runtime, pipes)
+        return pipes, FirstProcess(pid, grouped=runtime.program.users is None)
     except BaseException:
         pipes.abort()
         raise

@@ -6,6 +6,7 @@ compiles it, run by the runtime without network and with no capability but to wr
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -34,6 +35,8 @@ from bascule.sandbox.engine import Engine
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.hardening import CONTEXT_DIR
 from bascule.sandbox.oci_config import MOUNT_POINTS
+from bascule.sandbox.oci_rootless import make_rootless, own_id
+from bascule.sandbox.oci_runtime import RuntimeProgram
 from bascule.sandbox.sbom import PACKAGES_FILE, SBOM_FILE, make_sbom
 from bascule.sandbox.wheels import Target
 
@@ -71,7 +74,7 @@ def bundle_sbom(bundle: Bundle) -> bytes:
 def ensure_bundle(
     base: str = "auto",
     *,
-    runtime: str,
+    runtime: RuntimeProgram,
     docker_host: str | None = None,
     build: bool = True,
     fresh: bool = False,
@@ -117,7 +120,7 @@ def _find_base(source: str) -> _Base | None:
     return _Base(tar=folder / "base.tar", identity=told["identity"], target=target)
 
 
-def _make_base(source: str, runtime: str, docker_host: str | None) -> _Base:
+def _make_base(source: str, runtime: RuntimeProgram, docker_host: str | None) -> _Base:
     try:
         made = rootfs.filter_rootfs(_source_tar(source, docker_host))
     except ValueError as error:
@@ -159,10 +162,18 @@ def _remove_unused(folder: Path) -> None:
     """Remove bundles that nobody opened for long; another installation's is not ours to judge earlier."""
     for old in folder.glob("?" * 16):
         if time.time() - old.stat().st_mtime > _UNUSED_S:
+            with contextlib.suppress(OSError):
+                _open_folders(old)
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _make(base: _Base, runtime: str) -> Bundle:
+def _open_folders(root: Path) -> None:
+    """Let the owner of an unpacked image write in its folders, which are read-only for root too."""
+    for folder, _, _ in os.walk(root):
+        os.chmod(folder, 0o755)
+
+
+def _make(base: _Base, runtime: RuntimeProgram) -> Bundle:
     files, image_hash = context_files(target=base.target, base=base.identity)
     context = rootfs.pack(
         rootfs.file_entry(f"{CONTEXT_DIR.strip('/')}/{path}", content) for path, content in files.items()
@@ -176,6 +187,7 @@ def _make(base: _Base, runtime: str) -> Bundle:
         sbom = make_sbom(
             packages, requirements=image_file("requirements.txt"), target=base.target, image_hash=image_hash
         )
+        (root / CONTEXT_DIR.strip("/")).chmod(0o755)
         _unpack(rootfs.pack([rootfs.file_entry(f"{CONTEXT_DIR.strip('/')}/{SBOM_FILE}", sbom)]), root)
         _run_inside(root, compile_command(CONTEXT_DIR), runtime)
         for name, mode in MOUNT_POINTS.items():
@@ -200,12 +212,18 @@ def _pack_folder(root: Path) -> io.BytesIO:
     return packed
 
 
-def _run_inside(root: Path, command: list[str], runtime: str) -> None:
+def _run_inside(root: Path, command: list[str], runtime: RuntimeProgram) -> None:
     """Run a step of the build in the folder: no network, no capability but to write in it."""
     with tempfile.TemporaryDirectory(prefix="bascule-build-") as temporary:
-        Path(temporary, "config.json").write_text(json.dumps(_build_config(root, command)), "utf-8")
+        config = _build_config(root, command)
+        if runtime.users is not None:
+            make_rootless(config, own_id())
+        Path(temporary, "config.json").write_text(json.dumps(config), "utf-8")
         done = subprocess.run(
-            [runtime, "--root", f"{temporary}/state", "run", "--bundle", temporary, f"build-{os.getpid()}"],
+            [
+                *(runtime.path, "--root", f"{temporary}/state", *runtime.options),
+                *("run", "--bundle", temporary, f"build-{os.getpid()}"),
+            ],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -214,7 +232,8 @@ def _run_inside(root: Path, command: list[str], runtime: str) -> None:
         )
     if done.returncode != 0:
         raise SandboxError(
-            "image_build_failed", f"{' '.join(command)} by {runtime} failed: {done.stderr.strip()[-600:]}"
+            "image_build_failed",
+            f"{' '.join(command)} by {runtime.path} failed: {done.stderr.strip()[-600:]}",
         )
 
 

@@ -63,14 +63,14 @@ _EXPECTED: dict[str, object] = {
 """Settings whose translation is fixed below; another value would need another one."""
 
 
-def oci_config(settings: dict[str, object], *, rootfs: Path, cgroup: str, guest: bool) -> dict[str, Any]:
+def oci_config(settings: dict[str, object], *, rootfs: Path, cgroup: str, init: bool) -> dict[str, Any]:
     """Translate the body of an engine's create call.
 
     Args:
         settings: from ``hardening.container_settings``.
         rootfs: unpacked image, shared by all containers and mounted read-only.
         cgroup: path of the container's control group.
-        guest: the program is the guest itself, which brings its own init.
+        init: put an init in front of the program; the guest brings its own.
 
     Raises:
         ValueError: a setting has no translation.
@@ -83,8 +83,8 @@ def oci_config(settings: dict[str, object], *, rootfs: Path, cgroup: str, guest:
             raise ValueError(f"no translation for {name} other than {expected!r}")
     if left.pop("Tty") or not left.pop("NetworkDisabled"):
         raise ValueError("no translation for a terminal or a network")
-    if not host.pop("Init") and not guest:
-        raise ValueError("no translation for a program without an init")
+    if not host.pop("Init") and init:
+        raise ValueError("no translation for an init that was not asked for")
     uid, gid = map(int, str(left.pop("User")).split(":"))
     command = cast("list[str]", left.pop("Cmd"))
     config: dict[str, Any] = {
@@ -92,7 +92,7 @@ def oci_config(settings: dict[str, object], *, rootfs: Path, cgroup: str, guest:
         "process": {
             "terminal": False,
             "user": {"uid": uid, "gid": gid},
-            "args": command if guest else [*INIT, *command],
+            "args": [*INIT, *command] if init else command,
             "env": left.pop("Env"),
             "cwd": left.pop("WorkingDir"),
             "capabilities": {

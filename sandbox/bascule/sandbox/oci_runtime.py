@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bascule.sandbox.errors import SandboxError
+from bascule.sandbox.oci_rootless import UserMap, find_user_map
 
 RUNTIMES: Final = ("runc", "crun", "runsc")
 
@@ -43,6 +44,7 @@ class RuntimeProgram:
         passes_sockets: a guest can connect to a socket of this host that is mounted.
         keeps_errors: its filter answers with the error a rule names; else with EPERM always.
         least_pids: threads the runtime itself needs within the limit of processes.
+        users: ids of a user who is not root here, and has no control groups; None for root.
     """
 
     name: str
@@ -52,13 +54,19 @@ class RuntimeProgram:
     passes_sockets: bool = True
     keeps_errors: bool = True
     least_pids: int = 1
+    users: UserMap | None = None
+
+    @property
+    def differences(self) -> dict[str, str]:
+        """Checks that fail with this runtime, for this user, and why."""
+        return DIFFERENCES.get(self.name, {}) | ({} if self.users is None else self.users.differences())
 
 
 def find_runtime(asked: str | None = None) -> RuntimeProgram:
     """Return the runtime asked for (a name or path), the first of runc and crun when none is.
 
     Raises:
-        SandboxError: ``isolation_unsupported`` with what to do: no runtime, or a user without limits.
+        SandboxError: ``isolation_unsupported`` with what to do: no such runtime, or not for this user.
     """
     for name in RUNTIMES[:2] if asked is None else (asked,):
         if os.path.basename(name) not in RUNTIMES:
@@ -66,14 +74,20 @@ def find_runtime(asked: str | None = None) -> RuntimeProgram:
         found = shutil.which(name)
         if found is None:
             continue
-        if os.geteuid() != 0:
-            raise _unsupported(
-                "isolation oci needs root here: an unprivileged user cannot have memory, processes and CPU "
-                'limited by the kernel. Run as root, or use isolation="container" with a rootless engine'
-            )
-        return _gvisor(found) if os.path.basename(name) == "runsc" else _native(name, found)
+        if os.path.basename(name) == "runsc":
+            return _gvisor(found)
+        return _native(name, found)
     wanted = asked or "runc or crun"
     raise _unsupported(f"no {wanted} on this machine; install it (Debian or Ubuntu: `apt-get install runc`)")
+
+
+def runtime_differences(runtime: str | None = None) -> dict[str, str]:
+    """Return the checks of the self-check that fail with isolation ``oci`` here, for this user, and why.
+
+    Raises:
+        SandboxError: as ``find_runtime``.
+    """
+    return find_runtime(runtime).differences
 
 
 def installed_runtimes() -> list[str]:
@@ -82,11 +96,21 @@ def installed_runtimes() -> list[str]:
 
 
 def _native(name: str, path: str) -> RuntimeProgram:
-    return RuntimeProgram(name=os.path.basename(name), path=path, keeps=os.path.basename(name) == "runc")
+    runc, rootless = os.path.basename(name) == "runc", os.geteuid() != 0
+    return RuntimeProgram(
+        name=os.path.basename(name),
+        path=path,
+        # crun would look for control groups even where none are asked for.
+        options=("--cgroup-manager=disabled",) if rootless and not runc else (),
+        keeps=runc,
+        users=find_user_map() if rootless else None,
+    )
 
 
 def _gvisor(path: str) -> RuntimeProgram:
     """gVisor: its own kernel between guest and host; counts its own threads, and keeps sockets out."""
+    if os.geteuid() != 0:
+        raise _unsupported("isolation oci runs gVisor as root only; use runc or crun, which need no root")
     told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=_ASK_S)
     release = _RELEASE.search(told.stdout)
     old = release is not None and int(release.group(1)) < _SYSTRAP_SINCE

@@ -77,11 +77,12 @@ class Runtime:
 class FirstProcess:
     """The container's process 1 as this host sees it; all others end with it."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, *, grouped: bool = True) -> None:
+        self.pid = pid
         self._fd: int | None = None
         with contextlib.suppress(OSError):
             self._fd = os.pidfd_open(pid)
-        self.folders: Folders = folders_of_process(pid)
+        self.folders: Folders = folders_of_process(pid) if grouped else {}
 
     def kill(self) -> bool:
         """Kill it; return False when it is gone."""

@@ -36,14 +36,15 @@ Instruction = tuple[int, int, int, int]
 """Code, instructions to skip when true, when false, and the constant."""
 
 
-def seccomp_profile(*, channel: bool = False, reuse: bool = False) -> str:
+def seccomp_profile(*, channel: bool = False, reuse: bool = False, alone: bool = False) -> str:
     """Return our profile as the engine wants it: JSON text, without our comments.
 
     Args:
         channel: the guest meets its host at a unix socket and may therefore connect to one.
         reuse: several guests run in one container, one after the other, and close their memory to each other.
+        alone: the guest may start threads, but no other process.
     """
-    profile = _profile("seccomp.json")
+    profile = _alone() if alone else _profile("seccomp.json")
     if channel:
         profile["syscalls"] += _profile("seccomp-channel.json")["syscalls"]
     if reuse:
@@ -70,11 +71,7 @@ def process_filter(machine: str) -> bytes | None:
     """
     if machine not in MACHINES:
         return None
-    profile = _profile("seccomp.json")
-    special = _profile("seccomp-process.json")["syscalls"]
-    replaced = {name for rule in special for name in rule["names"]}
-    rules = [rule for rule in profile["syscalls"] if not replaced & set(rule["names"])]
-    return compile_filter({**profile, "syscalls": rules + special}, machine)
+    return compile_filter(_alone(), machine)
 
 
 def compile_filter(profile: dict[str, Any], machine: str) -> bytes:
@@ -153,6 +150,15 @@ def _action(name: str, errno: int) -> int:
             return _ERRNO | errno
         case other:
             raise ValueError(f"no translation for {other}")
+
+
+def _alone() -> dict[str, Any]:
+    """Return the profile with the rules in place that allow no second process."""
+    profile = _profile("seccomp.json")
+    special = _profile("seccomp-process.json")["syscalls"]
+    replaced = {name for rule in special for name in rule["names"]}
+    rules = [rule for rule in profile["syscalls"] if not replaced & set(rule["names"])]
+    return {**profile, "syscalls": rules + special}
 
 
 def _profile(name: str) -> dict[str, Any]:

@@ -140,7 +140,9 @@ async def test_a_script_that_holds_a_secret_is_refused_before_it_is_kept(form: s
     assert result.error is not None
     assert (result.error.kind, result.error.line) == ("secret_in_script", 2)
     assert [event.name for event in events] == ["run.finished"]
-    assert store.script(result.run_id) == "x = 1\nput('[redacted]')"
+    started = store.started(result.run_id)
+    assert started is not None
+    assert started.script == "x = 1\nput('[redacted]')"
     store.close()
     assert files_with_secrets(tmp_path) == []
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import socket
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from bascule.bridge.history import CommandLine
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.bridge.terminal import whoami
 from bascule.cli.exits import Exit, exit_for_error
 from bascule.cli.main import app
+from bascule.cli.next_steps import NextSteps
 from bascule.wire import BasculeError
 
 TOOLS = '''
@@ -105,7 +108,8 @@ def test_a_suspended_run_has_a_page_that_says_what_comes_next(folder: Path) -> N
         "output (6 bytes)\n  begin\n",
         f"{approval['id']}  call 2: put ",
         f"  bascule approvals show {approval['id']} --store {store}\n",
-        f"  bascule runs resume {run_id} --store {store} --tools SPEC\n",
+        f"  bascule runs resume {run_id} --store {store} --tools {folder / 'tools.py'}"
+        " --approve console --isolation process\n",
     ):
         assert expected in page
     assert re.search(r"1 │ look +│ read +│ .* │ done", page)
@@ -206,6 +210,58 @@ def test_a_suspended_run_is_cancelled(folder: Path) -> None:
     assert "cancelled" in str(late.exception)
     listed = call("runs", "list", "--store", store, "--json")
     assert json.loads(listed.stdout)["outcome"] == "cancelled"
+
+
+def test_a_run_without_a_terminal_waits_in_its_store_and_the_printed_commands_carry_it_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    begun = call(
+        *("run", "script.py", "--tools", "tools.py", "--isolation", "process"),
+        *("--store", "runs.db", "--output-bytes", "2048"),
+    )
+    assert begun.exit_code == Exit.SUSPENDED, begun.output
+    assert begun.stdout == "begin\n"
+    assert "no terminal to ask on: people decide with `bascule approvals`" in begun.stderr
+    # Somebody else looks from another folder, and copies what is printed.
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    store = folder / "runs.db"
+    run_id = json.loads(call("runs", "list", "--store", store, "--json").stdout)["run_id"]
+    assert f"{run_id} is suspended: call 2 put waits for a decision" in begun.stderr
+    *_, show_card, resume = call("runs", "show", run_id, "--store", store).stdout.splitlines()
+    card = call(*shlex.split(show_card)[1:]).stdout
+    (approve,) = [line for line in card.splitlines() if line.startswith("  bascule approvals approve")]
+    decided = call(*shlex.split(approve)[1:])
+    assert decided.stderr.removeprefix("next: ").strip() == resume.strip()
+    change, there, command = resume.strip().split(" ", 2)[0], folder, resume.partition(" && ")[2]
+    assert change == "cd"
+    assert resume.startswith(f"  cd {there} && ")
+    monkeypatch.chdir(there)
+    done = call(*shlex.split(command)[1:], "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["value"] == [2, 20]
+    assert "--output-bytes 2048" in command
+    assert (folder / "runs.db").read_bytes().count(b"SPEC") == 0
+
+
+def test_a_run_that_a_program_began_is_resumed_with_tools_only_its_operator_knows() -> None:
+    steps = NextSteps(store=Path("runs.db"))
+    assert steps.resume("run-1") == "bascule runs resume run-1 --store runs.db --tools SPEC"
+    hidden = CommandLine(flags=("--tools", "a\x1b[2J"), folder="/")
+    assert steps.resume("run-1", hidden) == "bascule runs resume run-1 --store runs.db --tools SPEC"
+    assert NextSteps(store=None, server="http://x").resume("run-1") == ""
+
+
+def test_a_run_without_a_terminal_waits_for_timers_and_needs_nobody_for_reads(folder: Path) -> None:
+    (folder / "script.py").write_text("import asyncio\nawait asyncio.sleep(1.2)\nawait look(1)\n")
+    done = call(
+        *("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "--json"),
+        *("--store", folder / "runs.db", "--hold-warm-s", "0"),
+    )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["value"] == 2
+    assert "no terminal" not in done.stderr
 
 
 def test_a_resume_without_a_terminal_decides_nothing(folder: Path) -> None:

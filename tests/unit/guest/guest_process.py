@@ -31,8 +31,8 @@ from bascule.wire.codec import MAX_GUEST_FRAME_BYTES
 from bascule.wire.frames import GuestFrame
 from tests.unit.guest.harness import NOW, guest_limits, stub_of
 
-PROGRAM = "from bascule.guest.main import main; main()"
-MEASURED_PROGRAM = f"""
+_PROGRAM = "from bascule.guest.main import main; main()"
+_MEASURED_PROGRAM = f"""
 import faulthandler, os, resource, signal
 leave = os._exit
 def saving(code):
@@ -44,7 +44,7 @@ def saving(code):
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
     leave(code)
 os._exit = saving
-{PROGRAM}
+{_PROGRAM}
 """
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
@@ -52,6 +52,11 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 def measuring() -> dict[str, str]:
     """Hand a running coverage measurement on to the guest, whose environment is otherwise our own."""
     return {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+
+
+def program() -> str:
+    """Return what runs the guest, measured when this process is."""
+    return _MEASURED_PROGRAM if measuring() else _PROGRAM
 
 
 @dataclass(kw_only=True)
@@ -80,9 +85,9 @@ class Ended:
 class Guest:
     """The program, started and not yet told to run anything."""
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", MEASURED_PROGRAM if measuring() else PROGRAM, "process"],
+            [sys.executable, "-c", program(), "process", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

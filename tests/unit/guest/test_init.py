@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from bascule.wire import Hello
+from tests.unit.guest.guest_process import Guest
+
 # The kernel gives number 1 in a namespace of its own only; all that follows from it is real.
 _FIRST = "import os; me = os.getpid(); os.getpid = lambda: 1 if me else 0\n"
 # PR_SET_CHILD_SUBREAPER: orphans become its children, as those of process 1 do.
@@ -45,3 +48,11 @@ def test_an_orphan_is_reaped_and_the_program_waited_for() -> None:
 def test_a_program_that_is_not_there_is_named() -> None:
     done = run_init("/nowhere/program", first=False)
     assert (done.returncode, done.stderr) == (127, "/nowhere/program: No such file or directory\n")
+
+
+def test_a_guest_that_may_start_no_process_leaves_no_init_behind_and_serves() -> None:
+    guest = Guest("alone")
+    hello = guest.receive()
+    assert isinstance(hello, Hello)
+    assert hello.image == "process"
+    assert guest.close()[0] == 0

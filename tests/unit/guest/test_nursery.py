@@ -16,7 +16,7 @@ import pytest
 
 from bascule.wire import Act, Finish, FrameSplitter, Hello, Output, Start, decode_guest_frame, encode_frame
 from bascule.wire.codec import MAX_GUEST_FRAME_BYTES
-from tests.unit.guest.guest_process import ENVIRONMENT, MEASURED_PROGRAM, PROGRAM, measuring
+from tests.unit.guest.guest_process import ENVIRONMENT, measuring, program
 from tests.unit.guest.harness import NOW, guest_limits
 
 CLEAN = b"\0\0\0\5clean"
@@ -144,9 +144,8 @@ def run_child(meeting: socket.socket, script: str) -> tuple[Finish, str]:
 def test_each_run_gets_a_child_that_knows_nothing_of_the_last(
     namespace: list[str], meeting: socket.socket
 ) -> None:
-    program = MEASURED_PROGRAM if measuring() else PROGRAM
     where = f"unix:{meeting.getsockname()}"
-    parent = Parent([*namespace, sys.executable, "-c", program, "reuse", where, "image"])
+    parent = Parent([*namespace, sys.executable, "-c", program(), "reuse", where, "image"])
     told: list[str] = []
     for _ in range(2):
         assert parent.said() == CLEAN

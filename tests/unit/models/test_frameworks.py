@@ -1,10 +1,18 @@
 """The surface in other frameworks, each driven by the real framework: by its own test model, or by its own
-loop against a local scripted model server.
+loop against a local scripted model server. The examples of docs/models/frameworks.md run as they stand.
+
+In one file, because importing the frameworks takes longer than all that is done with them here.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+import re
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,17 +34,23 @@ from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from bascule.bridge import Decision, Executor
-from bascule.models import ToolSurface
+from bascule.bridge import Decision, Executor, ask_elsewhere
+from bascule.bridge.memory_store import MemoryStore
+from bascule.models import ToolSurface, build_prompt
 from bascule.models.langchain_tools import import_langchain, make_langchain_tools
 from bascule.models.openai_agents_tools import import_agents_tool, make_agents_tools
 from bascule.models.pydantic_ai_toolset import SurfaceToolset, import_pydantic_ai
 from tests.forks.backend import ForkBackend
+from tests.models.apis import PROTOCOLS
+from tests.models.servers import ScriptedServer, WrittenCall, WrittenTurn
 from tests.models.world import Shop, open_executor
 
 pytestmark = pytest.mark.anyio
 
+PAGE = Path(__file__).parents[3] / "docs" / "models" / "frameworks.md"
 SCRIPT = {"code": "len(crm.orders(customer='Ann'))"}
+ASKED = WrittenCall(id="a1", name="run_script", arguments=json.dumps(SCRIPT))
+ASKING = WrittenTurn(calls=(ASKED,), ending="calls")
 
 
 def decide(executor: Executor) -> None:
@@ -213,3 +227,95 @@ async def test_function_tools_of_the_openai_sdk_are_called_from_scripts(forks: F
     async with Executor([import_agents_tool(double, effects="read")], backend=forks) as executor:
         done = await executor.run("int(double(number=4)) + 1")
     assert done.value == 9
+
+
+# ------------------------------------------------------------ the examples of the page
+
+
+def example_of(heading: str) -> str:
+    """Return the first code block below a heading."""
+    section = PAGE.read_text(encoding="utf-8").split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    found = re.search(r"(?:^ {4}.*\n|^\n(?= {4}))+", section, re.MULTILINE)
+    assert found is not None
+    return textwrap.dedent(found[0])
+
+
+async def run_example(heading: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a code block with names it does not define itself; return all names after it."""
+    names = dict(given)
+    code = compile(example_of(heading), PAGE.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    waits = eval(code, names)
+    if inspect.isawaitable(waits):
+        await waits
+    return names
+
+
+def answer(body: dict[str, Any]) -> WrittenTurn:
+    """End the conversation, with what the script gave when it came back."""
+    return WrittenTurn(text="Ann has 40." if "'40'" in str(body) else "I do not know.")
+
+
+async def test_the_example_with_pydantic_ai_runs(
+    forks: ForkBackend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = MemoryStore(keep_values=True)
+
+    def open_it(*args: Any, **options: Any) -> Executor:
+        return Executor(*args, backend=forks, **options)
+
+    with ScriptedServer(PROTOCOLS["responses"](), [ASKING, answer]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        given = {"Executor": open_it, "tools": Shop().tools, "policy": None, "store": store}
+        await run_example("pydantic-ai", {**given, "ask_elsewhere": ask_elsewhere})
+    assert server.violations == []
+    assert [run.outcome for run in store.runs()] == ["ok"]
+    assert capsys.readouterr().out == "Ann has 40.\n"
+
+
+async def test_the_example_with_langchain_runs(forks: ForkBackend) -> None:
+    async with open_executor(forks, Shop()) as executor:
+        made = await run_example("LangChain and LangGraph", {"executor": executor})
+        offered = {each.name: each for each in made["tools"]}
+        assert await offered["run_script"].ainvoke(SCRIPT) == "40"
+    assert "run_script(code)" in made["system"]
+
+
+async def test_the_example_with_the_openai_agents_sdk_runs(forks: ForkBackend) -> None:
+    from openai import AsyncOpenAI
+
+    async with open_executor(forks, Shop()) as executor:
+        surface = ToolSurface(executor)
+        given = {"Agent": OpenAIAgent, "surface": surface, "build_prompt": build_prompt}
+        made = await run_example("OpenAI Agents SDK", given)
+        with ScriptedServer(PROTOCOLS["chat"](), [ASKING, answer]) as server:
+            async with AsyncOpenAI(api_key="key", base_url=f"{server.url}/v1") as client:
+                model = OpenAIChatCompletionsModel(model="scripted", openai_client=client)
+                config = RunConfig(model=model, tracing_disabled=True)
+                ended = await Runner.run(made["agent"], "How many?", run_config=config)
+    assert server.violations == []
+    assert ended.final_output == "Ann has 40."
+
+
+async def test_the_example_of_the_other_direction_runs(forks: ForkBackend) -> None:
+    opened: list[Executor] = []
+
+    def open_it(tools: Any) -> None:
+        opened.append(Executor(tools, backend=forks))
+
+    @langchain_tool
+    def search(text: str) -> str:
+        """Search for a text."""
+        return f"found {text}"
+
+    def area(width: float) -> float:
+        """Return the area of a square."""
+        return width * width
+
+    await run_example(
+        "The other direction", {"Executor": open_it, "Tool": Tool, "search": search, "area": area}
+    )
+    (executor,) = opened
+    async with executor:
+        done = await executor.run("search(text='x') + str(area(width=3))")
+    assert done.value == "found x9.0"

@@ -28,8 +28,8 @@ def settings() -> dict[str, Any]:
     )
 
 
-def translated(asked: dict[str, Any], *, guest: bool = True) -> dict[str, Any]:
-    return oci_config(asked, rootfs=Path("/image"), cgroup="/group", guest=guest)
+def translated(asked: dict[str, Any], *, init: bool = False) -> dict[str, Any]:
+    return oci_config(asked, rootfs=Path("/image"), cgroup="/group", init=init)
 
 
 def test_every_wall_of_the_engines_form_stands_in_the_runtimes() -> None:
@@ -90,7 +90,7 @@ def test_what_can_be_written_is_the_temporary_folder_only() -> None:
 
 def test_a_program_that_is_not_the_guest_gets_an_init() -> None:
     asked = settings()
-    args = translated(asked, guest=False)["process"]["args"]
+    args = translated(asked, init=True)["process"]["args"]
     assert args[-len(asked["Cmd"]) :] == asked["Cmd"]
     assert args[4].endswith("guest/init.py")
 

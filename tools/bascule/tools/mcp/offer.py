@@ -12,8 +12,9 @@ from typing import Literal
 
 import mcp_types as types
 
+from bascule.tools.imported.review import Review, ReviewState
 from bascule.tools.mcp.config import ServerConfig
-from bascule.tools.mcp.confirmed import Confirmation
+from bascule.tools.mcp.confirmed import Confirmation, Refusal
 from bascule.tools.mcp.definitions import Definition, read_definition
 from bascule.tools.tool import Effects
 
@@ -87,4 +88,33 @@ def _decide(server: ServerConfig, definition: Definition, known: Confirmation | 
         reason="new" if known is None else "changed",
         definition=definition,
         confirmed=known,
+    )
+
+
+def review_waiting(waiting: Waiting, confirmed: Confirmation | None, refused: Refusal | None) -> Review:
+    """Return a tool that waits as people see it, with what they decided about this very definition."""
+    definition = waiting.definition
+    state: ReviewState = "waiting"
+    by = said = ""
+    effects: Effects | None = None
+    if definition is not None and confirmed is not None and confirmed.digest == definition.digest:
+        state, by, effects = "confirmed", confirmed.confirmed_by, confirmed.effects
+    elif definition is not None and refused is not None and refused.digest == definition.digest:
+        state, by, said = "refused", refused.refused_by, refused.reason
+    before = waiting.confirmed
+    return Review(
+        server=waiting.server,
+        tool=waiting.tool,
+        reason=waiting.reason,
+        note=waiting.note,
+        name=waiting.name,
+        digest=None if definition is None else definition.digest,
+        suggested=None if definition is None else definition.suggested,
+        definition=None if definition is None else definition.plain,
+        before=None if before is None else before.definition,
+        before_effects=None if before is None else before.effects,
+        state=state,
+        by=by,
+        said=said,
+        effects=effects,
     )

@@ -22,6 +22,7 @@ from bascule.tools.imported.bounds import MAX_RESULT_NODES
 from bascule.tools.imported.choosing import choose_names, choose_namespace
 from bascule.tools.imported.failures import ServiceUnreachable
 from bascule.tools.imported.globs import matches_any
+from bascule.tools.imported.review import Review
 from bascule.tools.imported.taming import Tamer, read_pointer, tame_pair
 from bascule.tools.imported.tool import Operation, import_tool
 from bascule.tools.imported.words import clean_phrase, clean_text
@@ -30,7 +31,7 @@ from bascule.tools.mcp.config import ServerConfig, read_config
 from bascule.tools.mcp.confirmed import Confirmation, Confirmations
 from bascule.tools.mcp.connection import Connection
 from bascule.tools.mcp.contents import read_result
-from bascule.tools.mcp.offer import Offer, Waiting, sort_tools
+from bascule.tools.mcp.offer import Offer, Waiting, review_waiting, sort_tools
 from bascule.tools.schema import is_object
 from bascule.tools.tool import AnyTool, Effects
 
@@ -129,6 +130,51 @@ class McpSource:
         chosen: Effects = effects or before or "once"
         self._confirmations.confirm(waiting.server, waiting.definition, effects=chosen, by=by)
         return chosen
+
+    def review(self) -> list[Review]:
+        """Return what waits, while the source is open, with what the file of confirmations says of it by now.
+
+        Raises:
+            ToolLoadError: the file cannot be read.
+        """
+        confirmed, refused = self._confirmations.read(), self._confirmations.refusals()
+        return [
+            review_waiting(
+                each,
+                confirmed.get(each.server, {}).get(each.tool),
+                refused.get(each.server, {}).get(each.tool),
+            )
+            for each in self.waiting
+        ]
+
+    def settle(
+        self,
+        server: str,
+        tool: str,
+        digest: str,
+        *,
+        confirm: bool,
+        by: str,
+        effects: Effects | None,
+        reason: str,
+    ) -> Effects | None:
+        """See `Reviewed.settle`."""
+        for each in self.waiting:
+            definition = each.definition
+            if (
+                (each.server, each.tool) != (server, tool)
+                or definition is None
+                or definition.digest != digest
+            ):
+                continue
+            if confirm:
+                return self.confirm(each, by=by, effects=effects)
+            self._confirmations.refuse(server, definition, by=by, reason=reason)
+            return None
+        raise ToolLoadError(
+            "definition_changed",
+            f"{tool!r:.100} does not wait as it was shown; look at it again, then decide",
+        )
 
 
 class _ServerState:
