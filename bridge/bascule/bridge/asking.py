@@ -88,6 +88,7 @@ class Asking:
             store=self.store,
             workers=self.workers,
             withdraw=lambda approval_id, note: self._cancel(approval_id, note=note),
+            failed=self._watch.fail,
         )
 
     # ------------------------------------------------------------ one question

@@ -117,6 +117,7 @@ class LiveRun:
             StoreError, LeaseLost: the journal cannot be written; no further tool was started.
         """
         await self._guest.greet(self._around.limits)
+        self._clock.begin()
         finish: Finish | None = None
         stopped: RunStopped | None = None
         vanished = False

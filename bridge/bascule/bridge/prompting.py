@@ -32,6 +32,7 @@ class Prompter:
 
     Attributes:
         withdraw: called with an approval that the approver could not decide, and why.
+        failed: called when a decision cannot be written: nobody would be asked again.
     """
 
     run_id: str
@@ -40,6 +41,7 @@ class Prompter:
     store: Store
     workers: Workers
     withdraw: Callable[[str, str], None]
+    failed: Callable[[BaseException], None]
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _of: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
 
@@ -75,10 +77,11 @@ class Prompter:
             self._of[records[0].id] = task
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
-        """Forget a task; what it could not write to a store that is gone, the run itself finds out, too."""
+        """Forget a task. A run whose store does not take decisions ends, to be resumed; it must not wait."""
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("run %s: an answer was not taken: %s", self.run_id, error)
+            self.failed(error)
 
     async def _ask_in_turn(self, same: Sequence[ApprovalRecord]) -> None:
         """Ask about equal calls one after the other; a denial settles the rest."""

@@ -96,7 +96,6 @@ class Conversation:
         """
         expected = 1
         self._act = 0
-        self._clock.guest_runs()
         await self._send(start)
         while True:
             frame = await self._next_frame()
@@ -123,7 +122,6 @@ class Conversation:
                 self._outstanding.note_replayed(deliveries)
             self._act += expected
             expected = len(deliveries)
-            self._clock.guest_runs()
             await self._send(Done(deliveries=deliveries))
 
     async def end(self) -> None:
@@ -133,7 +131,9 @@ class Conversation:
 
     async def _send(self, frame: Start | Done) -> None:
         """Send one frame; a guest that does not read it runs out of time like one that does not answer."""
-        rest = begin(self._sandbox.send(encode_frame(frame, max_bytes=MAX_HOST_FRAME_BYTES)))
+        encoded = encode_frame(frame, max_bytes=MAX_HOST_FRAME_BYTES)
+        self._clock.guest_runs()
+        rest = begin(self._sandbox.send(encoded))
         if rest is None:
             return
         try:

@@ -115,6 +115,7 @@ def resume_run(
     from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
     from bascule.cli.run import read_secrets
+    from bascule.cli.run_tokens import count_tokens
     from bascule.cli.streams import tools_on_stderr
     from bascule.sandbox import WEAKER
     from bascule.tools.loading import load_sources
@@ -164,7 +165,10 @@ def resume_run(
             tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (), secret=secret or (),
             approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime, limits=limits,
         )  # fmt: skip
-        telling = Telling(json=json_, receipts=receipts, quiet=quiet, unattended=unattended)
+        telling = Telling(
+            json=json_, receipts=receipts, quiet=quiet, unattended=unattended,
+            tokens=lambda result: count_tokens(executor, result),
+        )  # fmt: skip
         telling.tell(result, opened, NextSteps(store=store, given=given))
     finally:
         opened.close()

@@ -35,7 +35,7 @@ def test_a_flag_beats_the_environment_beats_the_default() -> None:
 
 def test_what_earlier_workers_used_of_a_run_stays_used() -> None:
     hands = Hands()
-    clock = RunClock(Limits(run_s=60.0), used_s=50.0, read=hands)
+    clock = RunClock(Limits(run_s=60.0), used_s=50.0, read=hands, worked=idle)
     with clock.people():
         hands.now = 1000.0
         assert clock.used_s == 50.0
@@ -62,10 +62,44 @@ class Hands:
         return self.now
 
 
+def idle() -> float:
+    """A host that never works."""
+    return 0.0
+
+
+def test_what_the_host_works_while_an_answer_waits_is_not_the_guests_time() -> None:
+    hands, work = Hands(), Hands()
+    clock = RunClock(Limits(wall_s=1.0, run_s=60.0), read=hands, worked=work)
+    for _ in range(100):  # the guest takes 5 ms each time, the host reads its answer 95 ms later
+        clock.guest_runs()
+        hands.now += 0.1
+        work.now += 0.095
+        assert clock.expired() is None
+        clock.guest_waits()
+    assert clock.active_s == pytest.approx(0.5)
+    assert clock.used_s == pytest.approx(10.0)
+    clock.guest_runs()
+    work.now += 5.0  # more than passed: clocks of different kinds
+    assert clock.active_s == pytest.approx(0.5)
+    hands.now += 5.0 + 0.51 + GUEST_GRACE_S
+    assert clock.expired() == "wall_limit"
+
+
+def test_what_a_sandbox_took_to_start_is_not_the_runs_time() -> None:
+    hands = Hands()
+    clock = RunClock(Limits(run_s=60.0), read=hands, worked=idle)
+    hands.now = 30.0
+    clock.begin()
+    assert clock.used_s == 0.0
+    assert clock.remaining_s() == 60.0
+
+
 def test_only_the_guest_counts_against_wall_and_nobody_while_people_are_asked() -> None:
     hands = Hands()
     changes: list[float] = []
-    clock = RunClock(Limits(wall_s=10.0, run_s=60.0), changed=lambda: changes.append(hands.now), read=hands)
+    clock = RunClock(
+        Limits(wall_s=10.0, run_s=60.0), changed=lambda: changes.append(hands.now), read=hands, worked=idle
+    )
     clock.guest_runs()
     hands.now = 4.0
     clock.guest_waits()

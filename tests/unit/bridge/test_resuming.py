@@ -6,12 +6,12 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import pytest
 
-from bascule.bridge import Decision, Executor, Limits, approve_all, ask_elsewhere
+from bascule.bridge import ApprovalRequest, Decision, Executor, Limits, approve_all, ask_elsewhere
 from bascule.bridge.errors import LeaseLost, ResumeError, RunBusy, RunNotFound, StoreError
 from bascule.bridge.journal import EventKind
 from bascule.bridge.memory_store import MemoryStore
@@ -26,6 +26,8 @@ pytestmark = pytest.mark.anyio
 
 SCRIPT = "first()\nsecond()\nthird()\n"
 COLD = Limits(hold_warm_s=0.0)
+
+T = TypeVar("T")
 
 
 @tool(effects="read")
@@ -97,6 +99,48 @@ async def test_run_waits_without_a_sandbox_when_it_is_asked_to(store: Store) -> 
     assert isinstance(backend, GuestBackend)
     assert len(backend.sandboxes) == 2
     await executor.close()
+
+
+class RefusingStore(SqliteStore):
+    """A store that does not take the next decision."""
+
+    refuses = False
+
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self.refuses:
+            self.refuses = False
+            raise StoreError("store_unavailable", "the disk is full")
+        return super().write(work)
+
+
+async def test_a_run_whose_decision_could_not_be_written_ends_and_asks_again_when_it_is_resumed(
+    tmp_path: Path,
+) -> None:
+    store = RefusingStore(tmp_path / "runs.db")
+    asked: list[str] = []
+
+    def approve(request: ApprovalRequest) -> Decision:
+        store.refuses = not asked
+        asked.append(request.id)
+        return Decision(verdict="approve")
+
+    async def guest(line: Line) -> None:
+        await line.greet()
+        line.act([line.call("put", name="a")])
+        await line.done()
+        line.finish("end")
+
+    done: list[str] = []
+    executor = make(guest, store, putter(done), approver=approve)
+    async with executor, asyncio.timeout(60):
+        with pytest.raises(StoreError, match="the disk is full"):
+            await executor.run(SCRIPT)
+        assert done == []
+        (row,) = store.runs(status="suspended")
+        result = await executor.resume(row.run_id)
+    assert (result.status, done) == ("ok", ["a"])
+    assert asked == [asked[0], asked[0]]
+    store.close()
 
 
 async def test_output_is_journaled_once(file_store: SqliteStore) -> None:
