@@ -6,9 +6,8 @@ their text is whatever the script wanted it to be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 from msgspec.structs import asdict
@@ -134,22 +133,6 @@ class Result:
                 **more,
             }
         )
-
-
-def read_result(said: Mapping[str, Any]) -> Result:
-    """Return the result that `Result.to_json` gave, read as JSON."""
-    calls = [{**call, "arguments": msgspec.json.encode(call["arguments"])} for call in said["calls"]]
-    return Result(
-        run_id=said["run_id"],
-        status=msgspec.convert(said["status"], Status),
-        value=said["value"],
-        value_source=msgspec.convert(said["value_source"], ValueSource),
-        output=said["output"],
-        errors=msgspec.convert(said["errors"], tuple[ScriptError, ...]),
-        notes=msgspec.convert(said["notes"], tuple[Note, ...]),
-        calls=msgspec.convert(calls, tuple[Receipt, ...], builtin_types=(bytes,)),
-        usage=msgspec.convert(said["usage"], Usage),
-    )
 
 
 _OUTCOMES: Final = {

@@ -20,7 +20,8 @@ import typer
 
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.journal import EventKind, JournalEntry
-from bascule.bridge.result import Result, read_result
+from bascule.bridge.result import Result
+from bascule.bridge.runs import decode_result
 from bascule.bridge.store import RunRecord
 from bascule.cli.exits import Exit
 from bascule.tools.imported.review import Review
@@ -245,7 +246,7 @@ class RemoteStore:
             said = self.ask("GET", path, wait=WAIT_S)
         if said["result"] is None:
             return Result(run_id=run_id, status="suspended")
-        return read_result(said["result"])
+        return decode_result(json.dumps(said["result"]).encode())
 
     def resumable(self) -> list[str]:
         """Return nothing: a console takes up by itself what can go on."""

@@ -128,7 +128,9 @@ def resume_run(
                 f"bascule: the console goes on with its own tools and rules, not {given[0]}", file=sys.stderr
             )
             raise typer.Exit(Exit.USAGE)
-        _resume_there(run, server, wait=wait, telling=Telling(json=json_, receipts=receipts, quiet=quiet))
+        # Without the tools there is no surface to count the tokens of.
+        telling = Telling(json=json_, receipts=receipts, quiet=quiet, tokens=lambda result: None)
+        _resume_there(run, server, wait=wait, telling=telling)
     if not tools:
         print("bascule: say with which --tools the run goes on", file=sys.stderr)
         raise typer.Exit(Exit.USAGE)
