@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint versions escape coverage conformance bench bench-faults image lock clean venv \
+.PHONY: help demo test check lint versions escape coverage conformance bench bench-faults engines image lock clean venv \
   types-mypy types-pyright
 
 BIN := .venv/bin
@@ -41,7 +41,7 @@ types-mypy:
 types-pyright:
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
-versions: venv ## Run the guest's unit tests and the crawl under Python 3.13 and 3.14 from Debian (root, mmdebstrap)
+versions: venv ## Run the guest's tests, the crawl and the attacks under Debian's Python 3.13 and 3.14 (root, mmdebstrap)
 	@.ci/versions
 
 escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets the seconds of fuzzing
@@ -50,13 +50,13 @@ escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets th
 
 coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is printed
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -m "not engine" tests/unit tests/property
+	@$(BIN)/coverage run -m pytest -q $(PARALLEL) -m "not engine" tests/unit tests/property
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report --omit "*/bascule/guest/*,*/bascule/wire/*"
 	@$(BIN)/coverage report --include "*/bascule/guest/*,*/bascule/wire/*" --fail-under 100
 
-conformance: venv ## Run model-written scripts, and all tasks of two public benchmarks, through the container
-	@BASCULE_ALL_TASKS=1 BASCULE_OPENAPI_DOCUMENTS=50 BASCULE_AGENT_EXAMPLES=200 $(GUEST) $(BIN)/pytest tests/conformance \
+conformance: venv ## Run model-written scripts, all tasks of two public benchmarks, and a real small model
+	@BASCULE_ALL_TASKS=1 BASCULE_LIVE_MODEL=1 BASCULE_OPENAPI_DOCUMENTS=50 BASCULE_AGENT_EXAMPLES=200 $(GUEST) $(BIN)/pytest tests/conformance \
 	  tests/unit/models/test_agent_properties.py tests/integration/test_mcp_tau2.py
 
 bench: venv ## Measure floors, peers and Bascule in turn, then tokens; tables, verdicts, JSON under artifacts/
@@ -69,6 +69,9 @@ bench: venv ## Measure floors, peers and Bascule in turn, then tokens; tables, v
 bench-faults: venv ## Kill hosts at 20,000 points (DEATHS=n), then guests, hosts and an engine under 1,000 runs (root)
 	@$(BIN)/python -m tests.faults.random_runs $(or $(DEATHS),20000)
 	@$(GUEST) $(BIN)/python -m tests.soak
+
+engines: venv ## Run the containers' tests with engines of other kinds: remapped ids, rootless (root, docker.io)
+	@BASCULE_ENGINES=1 $(GUEST) $(BIN)/pytest -q tests/integration/test_engines.py
 
 image: venv ## Build the guest image
 	@.ci/with-engine $(BIN)/bascule image build

@@ -84,6 +84,24 @@ def fetch_installed(*requirements: str) -> Path:
     return into
 
 
+def fetch_environment(*requirements: str) -> Path:
+    """Return a virtual environment of their own that has pinned requirements with all they need, or skip."""
+    into = KEPT / "environments" / "+".join(requirements)
+    if not (into / "complete").exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", into], check=True, timeout=TIMEOUT_S)
+        done = subprocess.run(
+            [into / "bin" / "python", "-m", "pip", "install", "-qq", "--no-input", *requirements],
+            env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+            capture_output=True,
+            check=False,
+            timeout=4 * TIMEOUT_S,
+        )
+        if done.returncode:
+            pytest.skip(f"{' '.join(requirements)} could not be installed: {done.stderr.decode()[-200:]}")
+        (into / "complete").touch()
+    return into
+
+
 def fetch_npm_archive(requirement: str) -> Path:
     """Return the archive of a pinned npm package, not unpacked, or skip."""
     into = KEPT / "npm" / requirement.replace("/", "+")

@@ -1,8 +1,8 @@
 """Every hostile script as an operator would run it: whole executor, real container, all walls up.
 
 The container holds a canary in its environment and in the file ``/canary``: the guest image with these added.
-Of the scripts that attack the interpreter, all of which run in process as well, `make test` takes every third and
-`make escape` all.
+Of the scripts that attack the interpreter, all of which run in process as well, `make test` takes every third
+and `make escape` all.
 """
 
 from __future__ import annotations

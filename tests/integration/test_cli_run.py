@@ -67,6 +67,9 @@ def test_json_is_one_object_with_receipts_and_quiet_leaves_stderr_empty() -> Non
     call = result["calls"][0]
     assert (call["tool"], call["state"], call["arguments"]) == ("add", "done", {"left": 1, "right": 1})
     assert result["usage"]["calls"] == 1
+    tokens = result["tokens"]
+    assert tokens["kept_out"] == tokens["results"] - tokens["returned"] == 0
+    assert tokens["definitions"] > tokens["direct_definitions"] > 0
 
 
 def test_the_seed_decides_what_is_random() -> None:

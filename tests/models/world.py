@@ -73,8 +73,8 @@ class Shop:
         return send, refund
 
 
-QUICK = Limits(hold_warm_s=1.0)
-"""A run that waits for people is suspended after a second."""
+QUICK = Limits(hold_warm_s=0.0)
+"""A run that waits for people is suspended at once."""
 
 
 @asynccontextmanager

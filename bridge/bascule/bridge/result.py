@@ -111,8 +111,12 @@ class Result:
         parts.extend(f"note: {note.message}" for note in self.notes)
         return parts
 
-    def to_json(self) -> bytes:
-        """Return the documented JSON form (docs/cli.md), one line of UTF-8."""
+    def to_json(self, **more: JsonValue) -> bytes:
+        """Return the documented JSON form (docs/cli.md), one line of UTF-8.
+
+        Args:
+            more: further members, which come last.
+        """
         return msgspec.json.encode(
             {
                 "run_id": self.run_id,
@@ -126,6 +130,7 @@ class Result:
                 "calls": [receipt_json(call) for call in self.calls],
                 "happened": self.happened,
                 "usage": self.usage,
+                **more,
             }
         )
 

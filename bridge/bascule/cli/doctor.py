@@ -40,12 +40,12 @@ def doctor(
 
 
 def _look_at_engine(docker_host: str | None, runtime: str | None) -> list[bool]:
-    from bascule.sandbox import describe_differences, find_engine, usable_runtimes
+    from bascule.sandbox import describe_differences, find_engine, unused_runtimes, usable_runtimes
 
     engine = find_engine(docker_host)
     print(f"engine     {engine.name} {engine.version} (API {engine.api_version}) at {engine.host}")
     print(f"system     {engine.operating_system}, kernel {engine.kernel}, cgroups {engine.cgroup_version}")
-    for sentence in describe_differences(engine):
+    for sentence in (*describe_differences(engine), *unused_runtimes(engine)):
         print(f"note       {sentence}")
     runtimes = usable_runtimes(engine)
     print(f"runtimes   {', '.join(runtimes)}; {engine.default_runtime} is the default")
@@ -85,7 +85,7 @@ def _try_walls(isolation: Isolation, runtime: str | None, docker_host: str | Non
         print(f"unusable   {show(error.message, max_chars=300)}")
         return True  # nobody runs anything behind walls that cannot be built
     print(f"image      {image[:12]}; {swept} orphans removed")
-    known = _known_differences(isolation, runtime)
+    known = _known_differences(isolation, runtime, docker_host)
     for check in checks:
         word, detail = ("holds", "") if check.holds else ("BROKEN", f": {show(check.detail, max_chars=300)}")
         if not check.holds and check.name in known:
@@ -94,8 +94,14 @@ def _try_walls(isolation: Isolation, runtime: str | None, docker_host: str | Non
     return all(check.holds or check.name in known for check in checks)
 
 
-def _known_differences(isolation: Isolation, runtime: str | None) -> dict[str, str]:
-    from bascule.sandbox import PROCESS_DIFFERENCES, RUNTIME_DIFFERENCES, runtime_differences
+def _known_differences(isolation: Isolation, runtime: str | None, docker_host: str | None) -> dict[str, str]:
+    from bascule.sandbox import (
+        PROCESS_DIFFERENCES,
+        RUNTIME_DIFFERENCES,
+        engine_differences,
+        find_engine,
+        runtime_differences,
+    )
 
     match isolation:
         case "process":
@@ -103,4 +109,5 @@ def _known_differences(isolation: Isolation, runtime: str | None) -> dict[str, s
         case "oci":
             return runtime_differences(runtime)
         case "container":
-            return RUNTIME_DIFFERENCES.get(runtime or "", {})
+            engine = find_engine(docker_host)
+            return RUNTIME_DIFFERENCES.get(runtime or "", {}) | engine_differences(engine.cannot_limit)

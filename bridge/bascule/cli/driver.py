@@ -17,6 +17,7 @@ from bascule.cli.waiting import tell_waiting
 
 if TYPE_CHECKING:
     from bascule.bridge import Approver, Executor, Result, Store
+    from bascule.bridge.result import JsonValue
     from bascule.cli.next_steps import NextSteps
     from bascule.tools.source import AnySource
 
@@ -116,12 +117,14 @@ class Telling:
         receipts: a table of all calls.
         quiet: no account.
         unattended: there was no terminal to ask on, so that people have to be asked elsewhere.
+        tokens: counts the run, for JSON.
     """
 
     json: bool
     receipts: bool
     quiet: bool
     unattended: bool = False
+    tokens: Callable[[Result], JsonValue]
 
     def tell(self, result: Result, store: Store, steps: NextSteps | None) -> None:
         """Print a result; of one that is suspended in a store, how to go on.
@@ -136,7 +139,7 @@ class Telling:
         if not self.quiet:
             print_account(result, sys.stderr)
         try:
-            print_result(result, json=self.json)
+            print_result(result, json=self.json, tokens=self.tokens(result) if self.json else None)
         except OSError as error:
             # What is left in the buffer has nowhere to go.
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

@@ -136,6 +136,7 @@ def run(
     from bascule.cli.logs import keep_log_safe
     from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
+    from bascule.cli.run_tokens import count_tokens
     from bascule.sandbox import WEAKER
     from bascule.tools.loading import load_sources
 
@@ -186,7 +187,10 @@ def run(
         if record is not None:
             _record(kept, result, record)
         steps = None if store is None else NextSteps(store=store, given=given)
-        telling = Telling(json=json, receipts=receipts, quiet=quiet, unattended=unattended)
+        telling = Telling(
+            json=json, receipts=receipts, quiet=quiet, unattended=unattended,
+            tokens=lambda result: count_tokens(executor, result, text),
+        )  # fmt: skip
         telling.tell(result, kept, steps)
     finally:
         kept.close()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from bascule.bridge import Receipt, Result, Usage
 from bascule.bridge.display import show, show_block, show_json
 from bascule.bridge.requests import describe_record
-from bascule.bridge.result import describe_error
+from bascule.bridge.result import JsonValue, describe_error
 
 if TYPE_CHECKING:
     from bascule.bridge.run_view import RunView
@@ -32,14 +32,17 @@ MAX_ROWS: Final = 20
 """Receipts shown before the middle ones are counted only; ``--json`` gives all."""
 
 
-def print_result(result: Result, *, json: bool) -> None:
+def print_result(result: Result, *, json: bool, tokens: JsonValue = None) -> None:
     """Print what came back, or all of the result as JSON; errors go to standard error.
 
     What can be done with a suspended run depends on its store: see `print_suspension`.
+
+    Args:
+        tokens: the account of the run, for JSON.
     """
     if json:
         sys.stdout.flush()
-        sys.stdout.buffer.write(result.to_json() + b"\n")
+        sys.stdout.buffer.write(result.to_json(tokens=tokens) + b"\n")
         sys.stdout.flush()
         return
     _print_text(result.output, sys.stdout)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bascule.models.agent_state import AgentState
     from bascule.models.anthropic import AnthropicMessages
     from bascule.models.conversation import AgentResult, Conversation
+    from bascule.models.conversation_tokens import TokenAccount
     from bascule.models.definitions import Caller, SurfaceTool
     from bascule.models.errors import ModelError, SdkMissing, StateInvalid
     from bascule.models.events import AgentEvent
@@ -43,6 +44,7 @@ __all__ = [
     "StateInvalid",
     "SurfaceResult",
     "SurfaceTool",
+    "TokenAccount",
     "TokenUsage",
     "ToolSurface",
     "build_prompt",
@@ -68,6 +70,7 @@ _HOMES = {
     "StateInvalid": "bascule.models.errors",
     "SurfaceResult": "bascule.models.rendering",
     "SurfaceTool": "bascule.models.definitions",
+    "TokenAccount": "bascule.models.conversation_tokens",
     "TokenUsage": "bascule.models.turn",
     "ToolSurface": "bascule.models.surface",
     "build_prompt": "bascule.models.prompt",

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from bascule.models.conversation_tokens import ConversationTokens
 from bascule.models.errors import StateInvalid
 from bascule.models.turn import ModelCall, TokenUsage
 
@@ -89,7 +90,8 @@ class AgentState(msgspec.Struct, kw_only=True):
         messages: the history in the API's own form. While calls are `pending` their turn is its last item.
         carry: what the API wants back.
         labels: what the runs so far have read, for policy.
-        usage, cost, rounds, runs: so far.
+        usage, rounds, runs: so far; ``usage`` as the model's server counted it.
+        tokens: what the runs and answers so far came to, by our count.
         misses: turns in a row that were of no use.
         refused_repeats: calls that were not made again because they had given the same several times.
     """
@@ -102,6 +104,7 @@ class AgentState(msgspec.Struct, kw_only=True):
     pending: list[PendingCall] = msgspec.field(default_factory=list[PendingCall])
     repetitions: dict[str, Repetition] = msgspec.field(default_factory=dict[str, Repetition])
     usage: TokenUsage = msgspec.field(default_factory=TokenUsage)
+    tokens: ConversationTokens = msgspec.field(default_factory=ConversationTokens)
     rounds: int = 0
     runs: list[str] = msgspec.field(default_factory=list[str])
     misses: int = 0

@@ -101,6 +101,7 @@ class Answering:
             self._state.runs.append(result.run_id)
         if result.status == "suspended" and call.name != GET_RUN.name:
             call.run_id = result.run_id
+            self._count(call, result)
             self._emit(_event("suspended", call, result))
             return
         self._settle(call, result, note=note_result(self._state, call, result.text))
@@ -108,6 +109,7 @@ class Answering:
     def _settle(self, call: PendingCall, result: SurfaceResult, *, note: str = "") -> None:
         call.text = f"{result.text}{note}"
         call.is_error = result.is_error
+        self._count(call, result)
         if call.caller is not None and result.result is not None and result.status == "ok":
             call.value = json.dumps(result.result.value, ensure_ascii=False)
         self._emit(_event("call.completed", call, result))
@@ -127,6 +129,17 @@ class Answering:
                 returned_bytes=None if run is None else run.usage.returned_bytes,
                 tokens=None if result.tokens is None else result.tokens.to_data(),
             )
+
+    def _count(self, call: PendingCall, result: SurfaceResult) -> None:
+        """Put an answer into the account; that a run waits is no answer yet."""
+        tokens = self._state.tokens
+        if result.tokens is not None and result.run_id is not None:
+            tokens.note_run(result.run_id, result.tokens, again=call.run_id != result.run_id)
+            return
+        if call.text is not None:
+            meter = self._surface.meter
+            written = meter.count_call(call.name, call.arguments)
+            tokens.note_answer(written=written, returned=meter.count(call.text))
 
     def _is_read(self, call: PendingCall) -> bool:
         if call.name in _OWN_READS or call.arguments is None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from bascule.models.agent_state import AgentState, AgentStatus, PendingCall
 from bascule.models.answering import Answering
+from bascule.models.conversation_tokens import TokenAccount
 from bascule.models.events import AgentEvent
 from bascule.models.prompt import build_prompt
 from bascule.models.repetition import ENDED_AT
@@ -43,12 +44,14 @@ class AgentResult:
         text: what the model said last.
         state: with which it can be gone on, also when it is done.
         waiting: runs that wait for people, when it is suspended.
+        tokens: what its scripts cost and kept out of the context, and what direct calls would have cost.
         cost: in the currency of the budget's price; None without one.
     """
 
     status: AgentStatus
     text: str
     state: AgentState
+    tokens: TokenAccount
     waiting: tuple[str, ...] = ()
     cost: float | None = None
 
@@ -59,6 +62,7 @@ class AgentResult:
 
     @property
     def usage(self) -> TokenUsage:
+        """What all turns used, as the model's server counted it."""
         return self.state.usage
 
     @property
@@ -222,10 +226,12 @@ class Conversation:
         cost = self.budget.cost(state.usage)
         self._emit(AgentEvent(name="finished", text=status))
         usage = state.usage
+        tokens = state.tokens.total(self.surface.meter.definitions)
         self._note("finished", status=status, text=text, rounds=state.rounds, runs=state.runs,
                    waiting=waiting, input_tokens=usage.input, output_tokens=usage.output,
-                   cached_tokens=usage.cached, estimated=usage.estimated, cost=cost)  # fmt: skip
-        return AgentResult(status=status, text=text, state=state, waiting=waiting, cost=cost)
+                   cached_tokens=usage.cached, estimated=usage.estimated, cost=cost,
+                   tokens=tokens.to_data())  # fmt: skip
+        return AgentResult(status=status, text=text, state=state, tokens=tokens, waiting=waiting, cost=cost)
 
     def _emit(self, event: AgentEvent) -> None:
         if self.on_event is None:

@@ -17,6 +17,7 @@ from bascule.bridge.history import History, StartedRun, read_history
 from bascule.bridge.journal import EventKind, JournalEntry
 from bascule.bridge.result import JsonValue, Result
 from bascule.bridge.runs import decode_result
+from bascule.bridge.store import Store
 from bascule.models.counting import TokenCounter, estimate_tokens
 from bascule.models.exchange import CallTokens, Exchange
 
@@ -193,6 +194,13 @@ def _leaves(value: JsonValue) -> Iterator[JsonValue]:
             waiting.extend(found)
         else:
             yield found
+
+
+def script_of(store: Store, run_id: str) -> str:
+    """Return what a run was begun with; empty when the store does not hold it any more."""
+    journal = store.journal(run_id)
+    started = None if journal is None else started_of(journal.entries)
+    return "" if started is None else started.script
 
 
 def started_of(entries: Sequence[JournalEntry]) -> StartedRun | None:

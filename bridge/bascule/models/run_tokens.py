@@ -16,8 +16,9 @@ from bascule.bridge.result import Result
 from bascule.models.counting import ByteEstimate, TokenCounter
 from bascule.models.exchange import cost_of
 from bascule.models.prompt import build_prompt
-from bascule.models.run_account import Definitions, account_result
+from bascule.models.run_account import Definitions, account_result, count_call
 from bascule.models.tokens import CountTokens
+from bascule.tools.stubs import bound_tokens
 
 if TYPE_CHECKING:
     from bascule.models.definitions import JsonObject
@@ -102,6 +103,46 @@ def measure_run(
         one_by_one=cost_of(counted, "one_by_one").input,
         at_once=cost_of(counted, "parallel").input,
     )
+
+
+class Meter:
+    """Counts for one surface.
+
+    Args:
+        count_tokens: the surface's; its default is an upper bound, for budgets, where an account wants the
+            likely figure.
+    """
+
+    def __init__(self, surface: ToolSurface, count_tokens: CountTokens) -> None:
+        self._surface = surface
+        self._counter = ESTIMATE if count_tokens is bound_tokens else SurfaceCount(count_tokens)
+        self._definitions: Definitions | None = None
+
+    @property
+    def definitions(self) -> Definitions:
+        """What the surface tells a model, counted once."""
+        if self._definitions is None:
+            self._definitions = measure_definitions(self._surface, self._counter)
+        return self._definitions
+
+    def measure(self, result: Result, script: str, *, text: str, direct: bool) -> RunTokens:
+        """Return the account of a run; see `measure_run`."""
+        return measure_run(
+            result,
+            script,
+            text=text,
+            direct=direct,
+            definitions=self.definitions,
+            counter=self._counter,
+        )
+
+    def count(self, text: str) -> int:
+        """Return the tokens of a text."""
+        return self._counter.count(text)
+
+    def count_call(self, name: str, arguments: object) -> int:
+        """Return the tokens of a call as a model wrote it."""
+        return count_call(name, msgspec.json.encode(arguments), self._counter)
 
 
 @dataclass(frozen=True, slots=True)

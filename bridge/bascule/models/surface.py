@@ -46,8 +46,8 @@ from bascule.models.own_arguments import (
     read_arguments,
 )
 from bascule.models.rendering import MIN_RESULT_BYTES, SurfaceResult, refuse, render_part, render_run
-from bascule.models.run_account import Definitions, started_of
-from bascule.models.run_tokens import ESTIMATE, SurfaceCount, measure_definitions, measure_run
+from bascule.models.run_account import script_of
+from bascule.models.run_tokens import Meter
 from bascule.models.tokens import CountTokens
 from bascule.tools import render_stubs
 from bascule.tools.search import ToolIndex
@@ -122,7 +122,7 @@ class ToolSurface:
             own = [RUN_SCRIPT, SEARCH_TOOLS, DESCRIBE_TOOL, *own]
         self.tools: tuple[SurfaceTool, ...] = (*own, *self.direct)
         self._labels: frozenset[str] = frozenset()
-        self._definitions: Definitions | None = None
+        self.meter = Meter(self, count_tokens)
         self._direct_by_name = {each.name: each for each in self.direct}
 
     @property
@@ -217,17 +217,10 @@ class ToolSurface:
         answer = render_run(result, max_bytes=self.max_result_bytes, direct=direct)
         if not script:  # retention dropped it: half an account would be a wrong one
             return answer
-        # The default of count_tokens is an upper bound, for budgets; an account wants the likely figure.
-        counter = ESTIMATE if self.count_tokens is bound_tokens else SurfaceCount(self.count_tokens)
-        if self._definitions is None:
-            self._definitions = measure_definitions(self, counter)
-        tokens = measure_run(
-            result, script, text=answer.text, direct=direct, definitions=self._definitions, counter=counter
-        )
-        return replace(answer, tokens=tokens)
+        return replace(answer, tokens=self.meter.measure(result, script, text=answer.text, direct=direct))
 
     def _answer_again(self, result: Result) -> SurfaceResult:
-        script = self._script_of(result.run_id)
+        script = script_of(self.executor.store, result.run_id)
         return self._answer(result, script, direct=is_direct(script))
 
     def _get_run(self, run_id: str) -> SurfaceResult:
@@ -318,12 +311,6 @@ class ToolSurface:
         row = self.executor.store.run(run_id[:200])
         user = self.user
         return row if row is not None and row.user == (None if user is None else user.name) else None
-
-    def _script_of(self, run_id: str) -> str:
-        """Return what a run was begun with; empty when the store does not hold it any more."""
-        journal = self.executor.store.journal(run_id)
-        started = None if journal is None else started_of(journal.entries)
-        return "" if started is None else started.script
 
     def _unknown(self, name: str) -> SurfaceResult:
         registry = self.executor.registry

@@ -5,7 +5,7 @@ Trusts the engine and this installation, never a guest.
 
 from bascule.sandbox.backend import Isolation, build_bundle, open_backend
 from bascule.sandbox.context import build_context
-from bascule.sandbox.differences import describe_differences, usable_runtimes
+from bascule.sandbox.differences import describe_differences, unused_runtimes, usable_runtimes
 from bascule.sandbox.engine import EngineInfo, find_engine
 from bascule.sandbox.errors import SandboxClosed, SandboxError, image_mismatch
 from bascule.sandbox.image import (
@@ -25,6 +25,7 @@ from bascule.sandbox.pool import Reuse, WarmPool
 from bascule.sandbox.process import WEAKER
 from bascule.sandbox.process_walls import DIFFERENCES as PROCESS_DIFFERENCES
 from bascule.sandbox.sandbox import Backend, Ending, Sandbox
+from bascule.sandbox.ungrouped import engine_differences
 
 __all__ = [
     "PROCESS_DIFFERENCES",
@@ -48,6 +49,7 @@ __all__ = [
     "build_image",
     "bundle_sbom",
     "describe_differences",
+    "engine_differences",
     "ensure_image",
     "find_engine",
     "image_mismatch",
@@ -57,5 +59,6 @@ __all__ = [
     "read_sbom",
     "remove_images",
     "runtime_differences",
+    "unused_runtimes",
     "usable_runtimes",
 ]

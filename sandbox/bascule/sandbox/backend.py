@@ -16,6 +16,7 @@ from bascule.sandbox.oci_runtime import RuntimeProgram, find_runtime
 from bascule.sandbox.process import ProcessBackend
 from bascule.sandbox.sandbox import Backend
 from bascule.sandbox.seccomp import seccomp_profile
+from bascule.sandbox.ungrouped import engine_differences, must_be_alone
 
 _log = logging.getLogger("bascule.sandbox")
 
@@ -61,17 +62,22 @@ def open_backend(
     try:
         check_runtime(engine, runtime)
         is_podman_here(engine)
+        info = engine.info()
     except SandboxError:
         engine.close()
         raise
+    for difference in engine_differences(info.cannot_limit).values():
+        _log.warning("isolation container: %s", difference)
+    alone = must_be_alone(info.cannot_limit)
     return ContainerBackend(
         engine,
         image=image.tag,
         image_hash=image.hash,
-        seccomp=seccomp_profile(),
+        seccomp=seccomp_profile(alone=alone),
         channel_seccomp=seccomp_profile(channel=True) if may_use_channel(engine, runtime) else None,
         runtime=runtime,
-        podman=is_podman_here(engine),
+        podman=info.is_podman,
+        cannot_limit=info.cannot_limit,
     )
 
 
@@ -126,12 +132,13 @@ def check_runtime(engine: Engine, runtime: str | None) -> None:
 def may_use_channel(engine: Engine, runtime: str | None) -> bool:
     """Whether guests may meet this host at a unix socket: same kernel, a runtime that passes it on.
 
-    Attached streams do everywhere else. Labels of SELinux would forbid the socket, and gVisor needs an option
-    of the engine's configuration for it.
+    Attached streams do everywhere else. Labels of SELinux would forbid the socket, gVisor needs an option of
+    the engine's configuration for it, and without control groups nobody could tell who connects.
     """
     if not engine.local or runtime not in (None, "runc", "crun"):
         return False
     info = engine.info()
     default = runtime or info.default_runtime
     native = default in ("runc", "crun") and "name=selinux" not in info.security_options
+    native = native and not must_be_alone(info.cannot_limit)
     return native and info.kernel == os.uname().release

@@ -27,9 +27,11 @@ from bascule.sandbox.meeting import MeetingPlace, meet, sweep_meeting_places
 from bascule.sandbox.owner import is_gone, own_name
 from bascule.sandbox.reuse import ChildSandbox, first_child
 from bascule.sandbox.seccomp import profile_file, seccomp_profile
+from bascule.sandbox.ungrouped import must_be_alone, without_groups
 
-_NOT_OUR_FILES = "bind source path does not exist"
-"""What an engine says that shares this kernel but not these files (we run in a container ourselves)."""
+_NOT_OUR_FILES = ("bind source path does not exist", 'invalid mount config for type "bind": stat ')
+"""What an engine says that shares this kernel but not these files: we run in a container ourselves, or it is
+another user's."""
 
 S = TypeVar("S", ContainerSandbox, ChildSandbox)
 
@@ -59,6 +61,7 @@ class ContainerBackend:
             and frames then come over the attached streams.
         runtime: a runtime the engine knows, None for its default.
         podman: the engine is podman on this machine: it takes filters from files, and settings of its own.
+        cannot_limit: what the engine has no control group for, ``EngineInfo.cannot_limit``.
     """
 
     name = "container"
@@ -73,6 +76,7 @@ class ContainerBackend:
         channel_seccomp: str | None = None,
         runtime: str | None = None,
         podman: bool = False,
+        cannot_limit: frozenset[str] = frozenset(),
     ) -> None:
         self.image_hash = image_hash
         self._engine = engine
@@ -81,6 +85,7 @@ class ContainerBackend:
         self._channel_seccomp = channel_seccomp
         self._runtime = runtime
         self._podman = podman
+        self._cannot_limit = cannot_limit
         self._owner = own_name()
 
     async def start(
@@ -151,7 +156,7 @@ class ContainerBackend:
         try:
             return await self._start(order, place)
         except SandboxError as error:
-            if _NOT_OUR_FILES not in error.message:
+            if not any(each in error.message for each in _NOT_OUR_FILES):
                 raise
             self._channel_seccomp = None
         finally:
@@ -201,8 +206,11 @@ class ContainerBackend:
             command=order.command,
             channel=None if place is None else str(place.folder),
             reuse=order.reuse,
+            alone=(alone := must_be_alone(self._cannot_limit)),
         )
-        return for_podman(settings, guest=order.command is None) if self._podman else settings
+        if self._podman:
+            settings = for_podman(settings, guest=alone or order.command is None)
+        return without_groups(settings, self._cannot_limit, order.limits)
 
     def _attach(self, container: str) -> socket.socket:
         params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
+from typing import Final
+
 from bascule.sandbox.engine import EngineInfo
+from bascule.sandbox.ungrouped import engine_differences, must_be_alone
+
+_PROGRAMS: Final = {
+    "kata": ("containerd-shim-kata-v2", "kata-runtime"),
+    "runsc": ("runsc",),
+    "crun": ("crun",),
+}
 
 
 def describe_differences(engine: EngineInfo) -> list[str]:
     """Return one sentence for each property of the engine that changes what holds or how fast it is."""
     options = " ".join(engine.security_options)
     said: list[str] = []
-    if engine.cgroup_version == "1":
+    if engine.cgroup_version == "1" and not engine.cannot_limit:
         said.append("control groups version 1: all limits hold; an unprivileged user cannot have them")
+    if must_be_alone(engine.cannot_limit):
+        said.append(
+            "no control groups for memory or processes: a guest may start no second process, and the limits "
+            "of its one process stand in; frames cross attached streams, which is slower"
+        )
+    said += engine_differences(engine.cannot_limit).values()
     if engine.rootless:
         said.append(
             "rootless: an escape from the container is an unprivileged user of this machine, not root"
@@ -38,9 +54,22 @@ def describe_differences(engine: EngineInfo) -> list[str]:
     return said
 
 
+def unused_runtimes(engine: EngineInfo) -> list[str]:
+    """Return one sentence for each runtime that is installed here and that the engine was not told of."""
+    if not engine.local:
+        return []
+    return [
+        f"{name} is installed and the engine does not know it: add it to `runtimes` in dockerd's daemon.json"
+        for name, programs in _PROGRAMS.items()
+        if any(shutil.which(program) for program in programs)
+        and not any(name in known for known in engine.runtimes)
+    ]
+
+
 def usable_runtimes(engine: EngineInfo) -> list[str]:
     """Return the engine's runtimes under the names that operators use, the default first."""
     names = {name for name in engine.runtimes if not name.startswith("io.containerd.")}
+    names |= {name for name in engine.runtimes if "kata" in name}  # its only name in newer engines
     return sorted(
         names | {engine.default_runtime} - {""}, key=lambda name: (name != engine.default_runtime, name)
     )

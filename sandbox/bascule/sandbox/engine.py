@@ -21,6 +21,9 @@ from bascule.sandbox.errors import NotThere, SandboxError
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 
+_LIMITS = {"memory": "MemoryLimit", "pids": "PidsLimit", "cpu": "CpuCfsQuota"}
+"""What an engine says of its control groups."""
+
 _PODMAN_SOCKET = "/run/podman/podman.sock"
 
 P = ParamSpec("P")
@@ -36,6 +39,8 @@ class EngineInfo:
         cgroup_version: ``1`` or ``2``.
         security_options: for example ``name=seccomp,profile=default``, ``name=rootless``.
         local: it shares this machine's kernel and files (a unix socket).
+        cannot_limit: of ``memory``, ``pids`` and ``cpu`` those for which it has no control group; it would
+            take such a limit and discard it with a warning.
     """
 
     host: str
@@ -54,6 +59,7 @@ class EngineInfo:
     rootless: bool
     userns_remap: bool
     local: bool
+    cannot_limit: frozenset[str] = frozenset()
 
     @property
     def is_podman(self) -> bool:
@@ -146,6 +152,7 @@ class Engine:
             rootless="name=rootless" in options,
             userns_remap="name=userns" in options,
             local=self.local,
+            cannot_limit=frozenset(kind for kind, name in _LIMITS.items() if told.get(name) is False),
         )
 
     @property

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from bascule.sandbox.apparmor import find_profile
 from bascule.sandbox.contained import Wiring
 from bascule.sandbox.errors import SandboxError
 from bascule.sandbox.hardening import container_settings
@@ -51,6 +52,7 @@ class OciBackend:
         self._rootfs = bundle.rootfs
         self._seccomp = seccomp
         self._runtime = runtime
+        self._apparmor = find_profile()
         self._owner = own_name()
 
     async def start(
@@ -166,6 +168,8 @@ class OciBackend:
         config = oci_config(
             settings, rootfs=self._rootfs, cgroup=f"/{runtime.name}", init=command is not None and not alone
         )
+        if self._apparmor is not None:
+            config["process"]["apparmorProfile"] = self._apparmor
         if self._runtime.users is not None:
             make_rootless(config, self._runtime.users)
             bound_process(config, self._runtime.users, limits)

@@ -18,14 +18,12 @@ from typing import Any, Final
 from bascule.sandbox.hardening import USER
 from bascule.sandbox.limits import SandboxLimits
 from bascule.sandbox.process_walls import resource_limits
+from bascule.sandbox.ungrouped import CPU
 
 _NOBODY: Final = int(USER.partition(":")[0])
 _FILES: Final = {"uid": "/etc/subuid", "gid": "/etc/subgid"}
 
-_CPU: Final = (
-    "rootless: CPU is limited by seconds in all and not by share; memory is limited as address space, of one "
-    "process: that user has no control groups"
-)
+_CPU: Final = f"rootless: {CPU}; memory is limited as address space, of one process"
 _OWN_ID: Final = (
     "rootless without subordinate ids: the guest is this user outside, without a capability; with newuidmap "
     "(Debian: `apt-get install uidmap`) and a line in /etc/subuid and /etc/subgid it would be nobody"

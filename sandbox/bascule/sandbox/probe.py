@@ -246,7 +246,8 @@ def memory(expected: dict[str, int]) -> Verdict:
     )
     if limit is not None and limit <= expected["memory_bytes"]:
         return no_swap, f"{limit} bytes, swap adds {'nothing' if no_swap else 'more'}"
-    space = resource.getrlimit(resource.RLIMIT_AS)[1]
+    spaces = [resource.getrlimit(each)[1] for each in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    space = min((each for each in spaces if each > 0), default=0)  # negative: unlimited
     bounded = 0 < space <= expected["address_space_bytes"]
     return bounded and _is_alone(), f"address space {space} bytes, swap included, in one process"
 

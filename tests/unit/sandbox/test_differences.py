@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from bascule.sandbox import EngineInfo, describe_differences, usable_runtimes
+from bascule.sandbox import EngineInfo, describe_differences, unused_runtimes, usable_runtimes
 
 PLAIN = EngineInfo(
     host="unix:///var/run/docker.sock",
@@ -39,6 +40,8 @@ PLAIN = EngineInfo(
         (replace(PLAIN, security_options=("name=seccomp",)), "neither AppArmor"),
         (replace(PLAIN, security_options=("name=selinux", "name=seccomp")), "SELinux"),
         (replace(PLAIN, security_options=()), "no system-call filter"),
+        (replace(PLAIN, cannot_limit=frozenset({"cpu"})), "no control group for CPU"),
+        (replace(PLAIN, cannot_limit=frozenset({"pids"})), "no control groups for memory or processes"),
     ],
 )
 def test_each_difference_is_said(engine: EngineInfo, word: str) -> None:
@@ -48,3 +51,20 @@ def test_each_difference_is_said(engine: EngineInfo, word: str) -> None:
 
 def test_the_default_runtime_is_tried_first_and_each_once() -> None:
     assert usable_runtimes(replace(PLAIN, default_runtime="runsc")) == ["runsc", "runc"]
+
+
+def test_kata_is_found_under_the_only_name_that_newer_engines_have_for_it() -> None:
+    engine = replace(PLAIN, runtimes=("io.containerd.kata.v2", "io.containerd.runc.v2", "runc"))
+    assert usable_runtimes(engine) == ["runc", "io.containerd.kata.v2"]
+
+
+def test_a_runtime_that_is_installed_and_that_the_engine_was_not_told_of_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kata-runtime").write_text("", "ascii")
+    (tmp_path / "kata-runtime").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (sentence,) = unused_runtimes(PLAIN)
+    assert sentence.startswith("kata is installed")
+    assert unused_runtimes(replace(PLAIN, runtimes=("kata", "runc"))) == []
+    assert unused_runtimes(replace(PLAIN, local=False)) == []

@@ -1,0 +1,109 @@
+"""The token account of a conversation: the sum over its runs, and what was answered without a run.
+
+Numbers only. Kept with the state of a conversation, so that it goes on when another process goes on with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bascule.models.exchange import FRAMING_TOKENS
+from bascule.models.run_account import Definitions
+from bascule.models.run_tokens import RunTokens
+
+if TYPE_CHECKING:
+    from bascule.models.definitions import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenAccount:
+    """Tokens of a conversation, all estimated; the formulas are those of docs/models/token-account.md.
+
+    Attributes:
+        runs: how many runs are counted.
+        definitions: what the model is told before anything is asked: the prompt and all functions.
+        written: all its calls as it wrote them, scripts among them.
+        returned: all answers it was given.
+        results: all results of tools in its runs.
+        input: what it read for these calls, each run and each other answer taken alone, the question aside.
+        direct_definitions: the tools as functions of their own.
+        direct_calls: the calls of its scripts as it would have written them one by one.
+        one_by_one, at_once: what it would have read for these, with one call a round, and with all calls of
+            a run in one round.
+    """
+
+    runs: int
+    definitions: int
+    written: int
+    returned: int
+    results: int
+    input: int
+    direct_definitions: int
+    direct_calls: int
+    one_by_one: int
+    at_once: int
+
+    @property
+    def kept_out(self) -> int:
+        """Tokens of results that never entered the context; negative when more came back than went in."""
+        return self.results - self.returned
+
+    def to_data(self) -> JsonObject:
+        """Return the numbers as plain data."""
+        return {**asdict(self), "kept_out": self.kept_out, "estimated": True}
+
+
+class ConversationTokens(msgspec.Struct, kw_only=True):
+    """What a conversation has used so far.
+
+    Attributes:
+        runs: of each run the newest account.
+        answers, written, returned: of answers that no run gave (searches, the rest of outputs, refusals), and
+            of answers that told of a run once more.
+    """
+
+    runs: dict[str, RunTokens] = msgspec.field(default_factory=dict[str, RunTokens])
+    answers: int = 0
+    written: int = 0
+    returned: int = 0
+
+    def note_run(self, run_id: str, tokens: RunTokens, *, again: bool) -> None:
+        """Take note of what a run came to.
+
+        Args:
+            again: the model was told of this run before; both answers are counted.
+        """
+        before = self.runs.get(run_id)
+        if before is not None and again:
+            self.note_answer(written=0, returned=before.returned)
+        self.runs[run_id] = tokens
+
+    def note_answer(self, *, written: int, returned: int) -> None:
+        """Take note of an answer that is not the account of a run."""
+        self.answers += 1
+        self.written += written
+        self.returned += returned
+
+    def total(self, definitions: Definitions) -> TokenAccount:
+        """Return the account.
+
+        Args:
+            definitions: what the conversation's surface tells.
+        """
+        runs = self.runs.values()
+        others = self.answers * (definitions.script + FRAMING_TOKENS) + self.written + self.returned
+        return TokenAccount(
+            runs=len(runs),
+            definitions=definitions.script,
+            written=self.written + sum(each.script for each in runs),
+            returned=self.returned + sum(each.returned for each in runs),
+            results=sum(each.results for each in runs),
+            input=others + sum(each.input for each in runs),
+            direct_definitions=definitions.direct,
+            direct_calls=sum(each.direct_calls for each in runs),
+            one_by_one=sum(each.one_by_one for each in runs),
+            at_once=sum(each.at_once for each in runs),
+        )
