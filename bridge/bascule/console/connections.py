@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, h11  # the states are those of what it is built on
 
 GRACE_S: Final = 5.0
 """For a body, beyond the time its reader gives it."""

@@ -6,14 +6,14 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
 import uvicorn
 
-from bascule.console import connections
+from bascule.console import connections as bounds
 from bascule.console.connections import bound_connections
 
 WAIT_S = 60.0
@@ -34,12 +34,12 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextmanager
-def served(**bounds: Any) -> Iterator[tuple[str, int]]:
+def served(*, arrive_s: float = 0.5, connections: int = 100) -> Generator[tuple[str, int]]:
     """Serve the application and give its address."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
-    protocol = bound_connections(**{"arrive_s": 0.5, "connections": 100, **bounds})
+    protocol = bound_connections(arrive_s=arrive_s, connections=connections)
     server = uvicorn.Server(
         uvicorn.Config(application, http=protocol, lifespan="off", log_config=None, timeout_keep_alive=1)
     )
@@ -106,7 +106,7 @@ def send_some(stream: socket.socket, data: bytes) -> None:
     ids=["silent", "headers without end", "one letter", "a body nobody reads", "idle", "half of the next"],
 )
 def test_many_slow_connections_are_closed(first: bytes, more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "GRACE_S", 0.5)
+    monkeypatch.setattr(bounds, "GRACE_S", 0.5)
     with served() as address:
         assert drip(address, first, count=40, drop=more) == 40
 
@@ -114,7 +114,7 @@ def test_many_slow_connections_are_closed(first: bytes, more: bytes, monkeypatch
 def test_a_client_that_reads_nothing_is_let_go_and_one_that_reads_slowly_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connections, "UNREAD_S", 0.5)
+    monkeypatch.setattr(bounds, "UNREAD_S", 0.5)
     size = 32 << 20
     ended.clear()
     request = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % size
@@ -131,7 +131,7 @@ def test_a_client_that_reads_nothing_is_let_go_and_one_that_reads_slowly_is_not(
 
 
 def test_connections_beyond_the_spare_ones_are_closed_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SPARE", 0)
+    monkeypatch.setattr(bounds, "SPARE", 0)
     with served(arrive_s=30.0, connections=5) as address:
         held = [socket.create_connection(address, timeout=WAIT_S) for _ in range(5)]
         for each in held:
