@@ -190,7 +190,8 @@ class Asking:
     def _begin_post(self) -> None:
         if self._preparing or not self._fresh:
             return
-        fresh, self._fresh = self._fresh, []
+        # In issue order, whichever preview was ready first.
+        fresh, self._fresh = sorted(self._fresh, key=lambda each: each[0].seq), []
         task = asyncio.create_task(self._post_all([each for each in fresh if not each[1].cancelled()]))
         self._posting.add(task)
         task.add_done_callback(self._posting.discard)

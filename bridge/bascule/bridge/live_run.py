@@ -99,7 +99,7 @@ class LiveRun:
             ),
             store=around.store,
             redactor=around.redactor,
-            throttle=around.throttle,
+            circuits=around.circuits,
             secrets=around.secrets,
             rehearsal=around.rehearsal,
         )
