@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from uvicorn.protocols.http.h11_impl import H11Protocol, h11  # the states are those of what it is built on
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 GRACE_S: Final = 5.0
 """For a body, beyond the time its reader gives it."""
@@ -20,6 +20,10 @@ UNREAD_S: Final = 60.0
 
 SPARE: Final = 50
 """Connections beyond those served that are told to come back; further ones are closed without a word."""
+
+# Names of states of h11, which uvicorn is built on: what a client still has to send.
+_HEADERS: Final = "IDLE"
+_BODY: Final = "SEND_BODY"
 
 
 def bound_connections(*, arrive_s: float, connections: int) -> type[H11Protocol]:
@@ -36,7 +40,7 @@ def bound_connections(*, arrive_s: float, connections: int) -> type[H11Protocol]
         def __init__(self, *args: Any, **more: Any) -> None:
             super().__init__(*args, **more)
             self._arriving: asyncio.TimerHandle | None = None
-            self._phase: object = None
+            self._phase: str | None = None
             self._unread: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as below
@@ -58,7 +62,7 @@ def bound_connections(*, arrive_s: float, connections: int) -> type[H11Protocol]
         def on_response_complete(self) -> None:
             self._set(None)  # between two requests the server's own limit for idle connections counts
             super().on_response_complete()
-            if self.conn.their_state is h11.SEND_BODY:
+            if self.conn.their_state.__name__ == _BODY:
                 self._watch()
 
         def pause_writing(self) -> None:
@@ -74,18 +78,18 @@ def bound_connections(*, arrive_s: float, connections: int) -> type[H11Protocol]
 
         def _watch(self) -> None:
             """Give what is still to come of a request its time: once for headers, once for the body."""
-            state = self.conn.their_state
-            self._set(state if state in (h11.IDLE, h11.SEND_BODY) else None)
+            state = self.conn.their_state.__name__
+            self._set(state if state in (_HEADERS, _BODY) else None)
 
-        def _set(self, phase: object) -> None:
-            if phase is self._phase:
+        def _set(self, phase: str | None) -> None:
+            if phase == self._phase:
                 return
             self._phase = phase
             if self._arriving is not None:
                 self._arriving.cancel()
                 self._arriving = None
             if phase is not None and not self.transport.is_closing():
-                wait_s = arrive_s if phase is h11.IDLE else arrive_s + GRACE_S
+                wait_s = arrive_s if phase == _HEADERS else arrive_s + GRACE_S
                 self._arriving = self.loop.call_later(wait_s, self.transport.abort)
 
     return Bounded
