@@ -81,6 +81,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
 
     from bascule.bridge import Executor, Policy, ask_elsewhere
     from bascule.bridge.sqlite_store import SqliteStore
+    from bascule.cli.extra_tools import add_extra_tools, extra_callers
     from bascule.cli.serve_mcp import mount_mcp
     from bascule.console import build_app
     from bascule.console.database import Database
@@ -93,7 +94,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     with tools_on_stderr():
         registry = load_sources(*settings.tools) if settings.tools else []
     executor = Executor(
-        registry,
+        add_extra_tools(registry, store, search_tools=settings.search_tools, scratch=settings.scratch),
         policy=Policy.load(*settings.policy) if settings.policy else None,
         approver=ask_elsewhere,
         isolation=settings.isolation,  # type: ignore[arg-type]  # checked by Settings
@@ -105,7 +106,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     if settings.isolation == "process":
         print(f"bascule: {WEAKER}", file=sys.stderr)
     app = build_app(executor, database, settings, sources=registry)
-    mount_mcp(app)
+    mount_mcp(app, callers=extra_callers(search_tools=settings.search_tools, scratch=settings.scratch))
     _tell_waiting_at_start(app, registry)
     _say_where(settings, Tokens(database))
     config = uvicorn.Config(
