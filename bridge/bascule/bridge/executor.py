@@ -341,6 +341,7 @@ class Executor:
             digest=digest,
             channel=channel,
             check_edit=self._offering.check_edit,
+            redactor=self._offering.redactor,
         )
 
     def register_secrets(self, *secrets: str) -> None:

@@ -63,6 +63,7 @@ class LiveRun:
             clock=self._clock,
             parking=parking,
             workers=around.approver_workers,
+            redactor=around.redactor,
             announce=lambda record: narrator.call("call.waiting_approval", record),
             remind=narrator.remind,
         )
