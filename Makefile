@@ -41,7 +41,7 @@ types-mypy:
 types-pyright:
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
-versions: venv ## Run the guest's unit tests and the crawl under Python 3.13 and 3.14 from Debian (root, mmdebstrap)
+versions: venv ## Run the guest's tests, the crawl and the attacks under Debian's Python 3.13 and 3.14 (root, mmdebstrap)
 	@.ci/versions
 
 escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets the seconds of fuzzing
@@ -50,7 +50,7 @@ escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets th
 
 coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is printed
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -m "not engine" tests/unit tests/property
+	@$(BIN)/coverage run -m pytest -q $(PARALLEL) -m "not engine" tests/unit tests/property
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report --omit "*/bascule/guest/*,*/bascule/wire/*"
 	@$(BIN)/coverage report --include "*/bascule/guest/*,*/bascule/wire/*" --fail-under 100

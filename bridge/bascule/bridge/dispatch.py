@@ -15,9 +15,9 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
 from bascule.bridge.budget import Budget
+from bascule.bridge.circuits import Circuits
 from bascule.bridge.failure import CallFailed, classify_exception, refused_by_check, timed_out
 from bascule.bridge.ledger import CallRecord
-from bascule.bridge.throttle import Throttle
 from bascule.bridge.transient import find_retry_after_s, is_transient
 from bascule.bridge.workers import Workers
 from bascule.tools import AnyTool, Arguments, ResultInvalid, ToolContext
@@ -42,7 +42,7 @@ async def call_tool(
     workers: Workers,
     run_id: str,
     context: ToolContext,
-    throttle: Throttle,
+    circuits: Circuits,
 ) -> object:
     """Call the tool and return what it returned; ``read`` and ``idempotent`` ones again where that may help.
 
@@ -62,13 +62,13 @@ async def call_tool(
         else:
             async with deadline:
                 value = await _call_until_it_holds(tool, arguments, context, workers)
-        throttle.note(tool, transient_failure=False)
+        circuits.note(tool, transient_failure=False)
         return value
     except Exception as error:  # whatever a tool raises becomes a failure of this one call
         if isinstance(error, TimeoutError) and not tool.inline and deadline.expired():
-            throttle.note(tool, transient_failure=True)
+            circuits.note(tool, transient_failure=True)
             raise timed_out(tool) from error
-        throttle.note(tool, transient_failure=is_transient(error, tool))
+        circuits.note(tool, transient_failure=is_transient(error, tool))
         raise classify_exception(error, tool, run_id=run_id, seq=record.call.seq) from error
     finally:
         record.duration_s = time.perf_counter() - begun

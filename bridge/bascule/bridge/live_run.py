@@ -63,6 +63,7 @@ class LiveRun:
             clock=self._clock,
             parking=parking,
             workers=around.approver_workers,
+            redactor=around.redactor,
             announce=lambda record: narrator.call("call.waiting_approval", record),
             remind=narrator.remind,
         )
@@ -99,7 +100,7 @@ class LiveRun:
             ),
             store=around.store,
             redactor=around.redactor,
-            throttle=around.throttle,
+            circuits=around.circuits,
             secrets=around.secrets,
             rehearsal=around.rehearsal,
         )

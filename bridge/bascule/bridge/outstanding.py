@@ -305,11 +305,12 @@ class Outstanding:
 def _needs_no_task(record: CallRecord, tool: AnyTool | None) -> bool:
     """Whether a call ends without a wait, unless somebody must be asked or it has to queue.
 
-    What asks for the current task (a timeout around a business check or a preview) must have one of its own.
+    What asks for the current task (a timeout around a business check, a preview, a wait by a rate)
+    must have one of its own.
     """
     if tool is None or record.past is not None or not tool.inline or tool.effects != "read":
         return False
-    return tool.check is None and tool.preview is None
+    return tool.check is None and tool.preview is None and tool.rate is None
 
 
 async def _finish(rest: Awaitable[None]) -> None:

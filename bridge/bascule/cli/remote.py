@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -19,6 +20,8 @@ import typer
 
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.journal import EventKind, JournalEntry
+from bascule.bridge.result import Result
+from bascule.bridge.runs import decode_result
 from bascule.bridge.store import RunRecord
 from bascule.cli.exits import Exit
 from bascule.tools.imported.review import Review
@@ -27,6 +30,12 @@ from bascule.wire import BasculeError
 
 TIMEOUT_S: Final = 30.0
 PAGE: Final = 500
+WAIT_S: Final = 20
+QUIET_S: Final = 45.0
+"""Without a sign of life (a console gives one every 15 s), after which a stream counts as lost."""
+
+FIRST_PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 15.0
 
 
 class RemoteError(BasculeError):
@@ -95,11 +104,65 @@ class RemoteStore:
             raise _unreachable(self.url, error) from error
         except ValueError as error:
             raise RemoteError("no_console", f"{self.url} does not answer as a console does") from error
+        self._check(answer)
+        return said
+
+    def _check(self, answer: requests.Response) -> None:
+        """Raise what a console says when it refuses."""
         if answer.status_code == 401:
             raise RemoteError("token_missing", f"{self.url} does not take the token in BASCULE_TOKEN")
-        if answer.status_code >= 300:
-            raise RemoteError(str(said.get("code", "refused")), str(said.get("detail", answer.status_code)))
-        return said
+        if answer.status_code < 300:
+            return
+        try:
+            said: Any = answer.json()
+        except ValueError as error:
+            raise RemoteError("no_console", f"{self.url} does not answer as a console does") from error
+        if not isinstance(said, dict):
+            raise RemoteError("no_console", f"{self.url} does not answer as a console does")
+        problem = cast("dict[str, Any]", said)
+        raise RemoteError(str(problem.get("code", "refused")), str(problem.get("detail", answer.status_code)))
+
+    def follow(self, path: str) -> Generator[str | None]:
+        """Give the names of a stream's events as they come, and None where nothing has happened for long.
+
+        A stream that is lost, or ends because the console does, is opened again after the last event.
+
+        Raises:
+            RemoteError: it is refused, or cannot be reached at first.
+        """
+        last, pause_s, begun = "", FIRST_PAUSE_S, False
+        while True:
+            headers = {"last-event-id": last, "accept": "text/event-stream"}
+            try:
+                with self._session.get(
+                    f"{self.url}{path}",
+                    headers=headers if last else {"accept": "text/event-stream"},
+                    stream=True,
+                    timeout=(TIMEOUT_S, QUIET_S),
+                    allow_redirects=False,
+                ) as answer:
+                    if answer.status_code != 503 or not begun:  # a console that is just starting again
+                        self._check(answer)
+                    begun = True
+                    event = ""
+                    for raw in answer.iter_lines():
+                        line: str = raw.decode("utf-8", "replace")
+                        name, _, value = line.partition(":")
+                        value = value.removeprefix(" ")
+                        if name == "id":
+                            last, pause_s = value, FIRST_PAUSE_S
+                        elif name == "event":
+                            event = value
+                        elif line == "" and event:
+                            yield event
+                            event = ""
+                        elif line.startswith(":"):
+                            yield None
+            except requests.RequestException as error:
+                if not begun:
+                    raise _unreachable(self.url, error) from error
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     # ------------------------------------------------------------ approvals
 
@@ -116,7 +179,12 @@ class RemoteStore:
         self, *, run_id: str | None = None, states: Collection[str] = (), limit: int = 1000
     ) -> list[ApprovalRecord]:
         """Return approvals: the pending ones, or with no states also the newest that are decided."""
-        found = self._pages("pending", run_id, limit)
+        try:
+            found = self._pages("pending", run_id, limit)
+        except RemoteError as error:
+            if error.code == "right_missing" and run_id is not None:
+                return []  # a token that submits scripts sees its runs, and none of their approvals
+            raise
         if not states:
             found += self._pages("decided", run_id, limit)
         return sorted(found, key=lambda record: (record.created_at, record.id))[:limit]
@@ -162,6 +230,24 @@ class RemoteStore:
                 break
         return found
 
+    def resume(self, run_id: str) -> bool:
+        """Have a run go on now; False when it is being worked on, or finished."""
+        return bool(self.ask("POST", f"/v1/runs/{quote(run_id, safe='')}/resume")["done"])
+
+    def result(self, run_id: str, *, wait: bool) -> Result:
+        """Return what became of a run; ``wait`` until it is finished, else where it stands once it holds."""
+        path = f"/v1/runs/{quote(run_id, safe='')}"
+        said = self.ask("GET", path, wait=WAIT_S)
+        if said["result"] is None and wait:
+            for event in self.follow(f"{path}/events"):
+                if event == EventKind.FINISHED:
+                    break
+        while said["result"] is None and (wait or said["status"] == "running"):
+            said = self.ask("GET", path, wait=WAIT_S)
+        if said["result"] is None:
+            return Result(run_id=run_id, status="suspended")
+        return decode_result(json.dumps(said["result"]).encode())
+
     def resumable(self) -> list[str]:
         """Return nothing: a console takes up by itself what can go on."""
         return []
@@ -170,12 +256,15 @@ class RemoteStore:
         """Download the journal of a run."""
         try:
             answer = self._session.get(
-                f"{self.url}/v1/runs/{quote(run_id, safe='')}/journal", timeout=TIMEOUT_S
+                f"{self.url}/v1/runs/{quote(run_id, safe='')}/journal",
+                timeout=TIMEOUT_S,
+                allow_redirects=False,
             )
         except requests.RequestException as error:
             raise _unreachable(self.url, error) from error
-        if answer.status_code != 200:
+        if answer.status_code == 404:
             return None
+        self._check(answer)
         return RemoteJournal(run_id, tuple(_entry(json.loads(line)) for line in answer.content.splitlines()))
 
     # ------------------------------------------------------------ definitions of tools

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, Optional, cast
 
 import typer
 
@@ -14,16 +14,26 @@ from bascule.cli.driver import Approve, Isolation
 from bascule.cli.exits import Exit, exit_for_result
 from bascule.cli.extra_tools import ScratchFlag, SearchFlag, add_extra_tools
 from bascule.cli.limit_flags import add_limit_flags
-from bascule.cli.store_option import JsonFlag, RunArgument, StoreOption, open_store
+from bascule.cli.store_option import (
+    JsonFlag,
+    PlaceOption,
+    RunArgument,
+    ServerOption,
+    open_place,
+    open_store,
+)
 
 if TYPE_CHECKING:
     from bascule.bridge import Result
     from bascule.bridge.recording import Rerun
+    from bascule.cli.driver import Telling
 
 _Tools = Annotated[
-    list[str],
+    Optional[list[str]],  # noqa: UP045  # read by typer at run time
     typer.Option(
-        "--tools", metavar="SPEC", help="module:attr, file.py, mcp.json or openapi.yaml. Repeatable."
+        "--tools",
+        metavar="SPEC",
+        help="module:attr, file.py, mcp.json or openapi.yaml. Repeatable. A console has its own.",
     ),
 ]
 _Policy = Annotated[
@@ -45,7 +55,8 @@ _Receipts = Annotated[bool, typer.Option("--receipts", help="Print a table of al
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no account.")]
 
 _FLAGS: Final[dict[str, Any]] = {
-    "store": StoreOption,
+    "store": PlaceOption,
+    "server": ServerOption,
     "run": RunArgument,
     "tools": _Tools,
     "search_tools": SearchFlag,
@@ -72,8 +83,9 @@ def register(app: typer.Typer) -> None:
 def resume_run(
     run: str,
     *,
-    store: Path,
-    tools: list[str],
+    store: Path | None = None,
+    server: str | None = None,
+    tools: list[str] | None = None,
     search_tools: bool = False,
     scratch: bool = False,
     policy: list[Path] | None = None,
@@ -109,6 +121,22 @@ def resume_run(
     from bascule.tools.loading import load_sources
 
     keep_log_safe()
+    if server is not None:
+        own = {"--tools": tools, "--policy": policy, "--secret": secret, "--search-tools": search_tools}
+        if given := [flag for flag, value in own.items() if value]:
+            print(
+                f"bascule: the console goes on with its own tools and rules, not {given[0]}", file=sys.stderr
+            )
+            raise typer.Exit(Exit.USAGE)
+        # Without the tools there is no surface to count the tokens of.
+        telling = Telling(json=json_, receipts=receipts, quiet=quiet, tokens=lambda result: None)
+        _resume_there(run, server, wait=wait, telling=telling)
+    if not tools:
+        print("bascule: say with which --tools the run goes on", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
+    if store is None:
+        print("bascule: say --store FILE or --server URL", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
     opened = open_store(store)
     unattended = is_unattended(approve)
 
@@ -149,9 +177,34 @@ def resume_run(
     raise typer.Exit(exit_for_result(result))
 
 
+def _resume_there(run: str, server: str, *, wait: bool, telling: Telling) -> NoReturn:
+    """Have a console go on with a run, and print its result once it is finished, or where it stands."""
+    from bascule.bridge.errors import RunNotFound
+    from bascule.bridge.store import Store
+    from bascule.cli.next_steps import NextSteps
+    from bascule.cli.remote import RemoteStore
+
+    console = RemoteStore(server)
+    try:
+        if console.run(run) is None:
+            raise RunNotFound(run)
+        console.resume(run)
+        result = console.result(run, wait=wait)
+        telling.tell(result, cast("Store", console), NextSteps(store=None, server=server))
+    finally:
+        console.close()
+    raise typer.Exit(exit_for_result(result))
+
+
 def replay_run(
-    recording: Annotated[Path, typer.Argument(help="A recording; with --store the id of a finished run.")],
+    recording: Annotated[
+        Path, typer.Argument(help="A recording; with --store or --server the id of a finished run.")
+    ],
     store: Annotated[Path | None, typer.Option("--store", help="File of the store.", dir_okay=False)] = None,
+    server: Annotated[
+        Optional[str],  # noqa: UP045  # read by typer at run time
+        typer.Option("--server", help="Address of a console; its token in BASCULE_TOKEN."),
+    ] = None,
     isolation: _Isolation = "container",
     json_: JsonFlag = False,
 ) -> None:
@@ -161,13 +214,13 @@ def replay_run(
     from bascule.cli.summary import print_result
     from bascule.sandbox import open_backend
 
-    if store is None:
+    if store is None and server is None:
         if not recording.is_file():
             print(f"bascule: there is no recording {recording}", file=sys.stderr)
             raise typer.Exit(Exit.NO_INPUT)
         read = read_recording(recording)
     else:
-        opened = open_store(store)
+        opened = open_place(store, server)
         try:
             journal = opened.journal(str(recording))
             if journal is None:

@@ -14,6 +14,18 @@ if TYPE_CHECKING:
     from bascule.bridge.sqlite_store import SqliteStore
     from bascule.cli.remote import RemoteStore
 
+
+def _give_way(context: typer.Context, value: Optional[str]) -> Optional[str]:  # noqa: UP045  # read by typer
+    """Return the server; None when only the environment names it and the command line names a store."""
+    sources = [context.get_parameter_source(name) for name in ("store", "server")]
+    store, server = ("" if source is None else source.name for source in sources)
+    if value is None or store != "COMMANDLINE":
+        return value
+    if server == "COMMANDLINE":
+        raise typer.BadParameter("say --store FILE or --server URL, not both")
+    return None
+
+
 StoreOption = Annotated[
     Path, typer.Option("--store", envvar="BASCULE_STORE", help="File of the store.", dir_okay=False)
 ]
@@ -26,6 +38,7 @@ ServerOption = Annotated[
     typer.Option(
         "--server",
         envvar="BASCULE_SERVER",
+        callback=_give_way,
         help="Address of a console in place of a store; its token in BASCULE_TOKEN.",
     ),
 ]

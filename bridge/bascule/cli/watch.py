@@ -1,13 +1,15 @@
 """``bascule approvals watch``: a live inbox in the terminal, of a store or of a console elsewhere.
 
 Only looks: what it prints is what `bascule approvals show` and the deciding commands are then given. On a
-terminal the list is drawn anew in place; into a pipe every change is one line.
+terminal the list is drawn anew in place; into a pipe every change is one line. A store is looked at again and
+again; a console tells of changes over a stream, which is opened again after the last one when it is lost.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -32,16 +34,22 @@ def register(app: typer.Typer) -> None:
 def watch(
     store: PlaceOption = None,
     server: ServerOption = None,
-    every: Annotated[float, typer.Option("--every", min=0.2, max=60, help="Seconds between looks.")] = 1.0,
+    every: Annotated[
+        float, typer.Option("--every", min=0.2, max=60, help="Seconds between looks at a store.")
+    ] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
 ) -> None:
     """Show what waits, soonest to expire first, until Ctrl-C."""
     opened = open_place(store, server)
     try:
         if sys.stdout.isatty() and not once:
-            _draw(opened, every)
+            _draw(opened, _moments(opened, every))
+        elif once:
+            _tell(_look(opened), set())
         else:
-            _tell(opened, every, once=once)
+            known: set[str] = set()
+            for _ in _moments(opened, every):
+                known = _tell(_look_again(opened), known)
     except KeyboardInterrupt:
         return
     finally:
@@ -53,13 +61,37 @@ def _look(opened: SqliteStore | RemoteStore) -> list[ApprovalRecord]:
     return sorted(found, key=lambda each: (each.expires_at or float("inf"), each.created_at, each.seq))
 
 
-def _draw(opened: SqliteStore | RemoteStore, every_s: float) -> None:
+def _look_again(opened: SqliteStore | RemoteStore) -> list[ApprovalRecord] | None:
+    """Look once more; None when a console is away just now, which its stream waits for."""
+    from bascule.cli.remote import RemoteError
+
+    try:
+        return _look(opened)
+    except RemoteError as error:
+        if error.code != "unreachable":
+            raise
+        return None
+
+
+def _moments(opened: SqliteStore | RemoteStore, every_s: float) -> Iterator[object]:
+    """Give something whenever it is time to look."""
+    from bascule.cli.remote import RemoteStore
+
+    if isinstance(opened, RemoteStore):
+        yield from opened.follow("/v1/approvals/events")
+    while True:
+        yield None
+        time.sleep(every_s)
+
+
+def _draw(opened: SqliteStore | RemoteStore, moments: Iterable[object]) -> None:
     from rich.live import Live
 
     with Live(_table(_look(opened)), screen=True, auto_refresh=False) as live:
-        while True:
-            live.update(_table(_look(opened)), refresh=True)
-            time.sleep(every_s)
+        for _ in moments:
+            records = _look_again(opened)
+            if records is not None:
+                live.update(_table(records), refresh=True)
 
 
 def _table(records: list[ApprovalRecord]) -> Table:
@@ -86,19 +118,17 @@ def _table(records: list[ApprovalRecord]) -> Table:
     return table
 
 
-def _tell(opened: SqliteStore | RemoteStore, every_s: float, *, once: bool) -> None:
-    known: set[str] = set()
-    while True:
-        records = {record.id: record for record in _look(opened)}
-        for record in records.values():
-            if record.id not in known:
-                print(_line(record), flush=True)
-        for gone in sorted(known - records.keys()):
-            print(f"{gone}  no longer waits", flush=True)
-        known = set(records)
-        if once:
-            return
-        time.sleep(every_s)
+def _tell(records: list[ApprovalRecord] | None, known: set[str]) -> set[str]:
+    """Print what is new and what is gone since ``known``, and return what is known now."""
+    if records is None:
+        return known
+    for record in records:
+        if record.id not in known:
+            print(_line(record), flush=True)
+    now = {record.id for record in records}
+    for gone in sorted(known - now):
+        print(f"{gone}  no longer waits", flush=True)
+    return now
 
 
 def _line(record: ApprovalRecord) -> str:

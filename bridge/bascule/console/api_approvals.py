@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
+from starlette.responses import Response
+
 from bascule.bridge.approval_card import ApprovalState, read_card
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.console.approval_views import DECIDED, matches, reply_of, select
+from bascule.console.live import follow_pending
 from bascule.console.operation import Call, Operation
 from bascule.console.principal import Principal
 from bascule.console.problems import Problem, problem_of
@@ -60,6 +63,12 @@ def find_decided(
             break
         before = records[-1].id
     return found[:limit]
+
+
+async def stream_approvals(call: Call) -> Response:
+    """Stream that the pending approvals have changed, now or since Last-Event-ID."""
+    last = call.request.headers.get("last-event-id", "")
+    return follow_pending(call.console, last, allowed=call.allowed)
 
 
 async def get_approval(call: Call) -> ApprovalReply:
@@ -140,6 +149,12 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         method="GET", path="/v1/approvals", handler=list_approvals, summary="List approvals.",
         rights=("read",), query=ApprovalsQuery, reply=ApprovalsReply,
+    ),
+    Operation(
+        method="GET", path="/v1/approvals/events", handler=stream_approvals, rights=("read",),
+        summary="Stream that the pending approvals have changed.", media_type="text/event-stream",
+        also=(503,),
+        headers=(("Last-Event-ID", "Nothing is told as long as they are those of this event."),),
     ),
     Operation(
         method="GET", path="/v1/approvals/{approval}", handler=get_approval, summary="Show an approval.",

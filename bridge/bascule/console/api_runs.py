@@ -10,14 +10,14 @@ import time
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from sse_starlette import EventSourceResponse, JSONServerSentEvent
+from sse_starlette import JSONServerSentEvent
 from starlette.responses import Response, StreamingResponse
 
 from bascule.bridge.errors import RunNotFound
 from bascule.bridge.journal import EventKind, Journal, JournalEntry
 from bascule.bridge.runs import resolve_call
 from bascule.bridge.store import Answer, RunRecord
-from bascule.console.hub import SEND_TIMEOUT_S
+from bascule.console.live import CHECK_S, stream
 from bascule.console.operation import Call, Operation, reply
 from bascule.console.problems import Problem
 from bascule.console.run_views import find_unknown, list_reply, read_run_view, run_reply, unknown_reply
@@ -113,21 +113,20 @@ async def stream_events(call: Call) -> Response:
     if given and not _ANCHOR.fullmatch(given):
         raise Problem(422, "event_id_invalid", "Last-Event-ID: the number of an event of this run")
     after = int(given) if given else -1
-    call.console.hub.check_place()
-    return EventSourceResponse(_follow(call, row.run_id, after), ping=15, send_timeout=SEND_TIMEOUT_S)
+    return stream(call.console, _follow(call, row.run_id, after), allowed=call.allowed)
 
 
-async def _follow(call: Call, run_id: str, after: int) -> AsyncGenerator[JSONServerSentEvent]:
+async def _follow(call: Call, run_id: str, after: int) -> AsyncGenerator[JSONServerSentEvent | None]:
     hub = call.console.hub
-    with hub.place():
-        while not hub.closed:
-            row, entries = await hub.read_run(run_id)
-            for entry in entries[after + 1 :]:
-                yield _event(entry)
-                after = entry.index
-            if row is None or row.status == "finished":
-                return
-            await hub.next(15.0)
+    while not hub.closed:
+        row, entries = await hub.read_run(run_id)
+        for entry in entries[after + 1 :]:
+            yield _event(entry)
+            after = entry.index
+        if row is None or row.status == "finished":
+            return
+        yield None
+        await hub.next(CHECK_S)
 
 
 def _event(entry: JournalEntry) -> JSONServerSentEvent:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from bisect import bisect_right
 from collections import deque
@@ -70,6 +71,8 @@ class Hub:
         self._in_order: Sequence[Pending] = ()
         self._ids: frozenset[str] = frozenset()
         self._looks = 0
+        self._process = secrets.token_hex(4)
+        self._revision = 0
         self._left: deque[frozenset[str]] = deque(maxlen=_KEPT_LOOKS)
         self._times: list[float] = []
         self._journals: dict[
@@ -107,6 +110,11 @@ class Hub:
         return frozenset(each for number in range(1, count + 1) for each in self._left[-number])
 
     @property
+    def revision(self) -> str:
+        """Name of the pending approvals as they are: after each change another one that was never used."""
+        return f"{self._process}-{self._revision}"
+
+    @property
     def closed(self) -> bool:
         """Whether streams must end."""
         return self._closed
@@ -129,6 +137,10 @@ class Hub:
         ids = frozenset(self._pending)
         self._left.append(self._ids - ids)
         self._looks += 1
+        if any(each.record is not _record(before.get(key)) for key, each in self._pending.items()) or (
+            len(before) != len(self._pending)
+        ):
+            self._revision += 1
         self._ids = ids
         self._times = sorted(each.record.created_at for each in self._in_order)
 
@@ -204,6 +216,10 @@ class Hub:
         tick, self._tick = self._tick, None
         if tick is not None and not tick.done():
             tick.set_result(None)
+
+
+def _record(known: Pending | None) -> ApprovalRecord | None:
+    return None if known is None else known.record
 
 
 def _take_note(task: asyncio.Task[tuple[RunRecord | None, tuple[JournalEntry, ...]]]) -> None:

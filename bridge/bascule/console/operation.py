@@ -41,6 +41,10 @@ class Call:
         assert isinstance(found, model)
         return found
 
+    def allowed(self) -> bool:
+        """Tell whether whoever came would be let in again."""
+        return self.console.access.bearer(self.request.headers, self.console.policy) is not None
+
     def path(self, name: str) -> str:
         """Return a part of the path."""
         return str(self.request.path_params[name])

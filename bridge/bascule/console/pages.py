@@ -53,6 +53,10 @@ class Visit:
         ).encode()}  # fmt: skip
         return parse_query(model, Request(scope))
 
+    def allowed(self) -> bool:
+        """Tell whether whoever came would be let in again."""
+        return self.console.access.browser(self.request, self.console.policy) is not None
+
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Render a template."""
         return render(self.console, self.request, template, self.principal, status=status, **values)

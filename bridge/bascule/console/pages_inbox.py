@@ -90,7 +90,7 @@ class LiveInboxQuery(ApprovalsQuery):
 async def live_inbox(visit: Visit) -> Response:
     """Stream how the inbox changes."""
     query = visit.query(LiveInboxQuery)
-    return follow_inbox(visit.console, visit.principal, query, query.since)
+    return follow_inbox(visit.console, visit.principal, query, query.since, allowed=visit.allowed)
 
 
 class VersionQuery(Body):
@@ -101,7 +101,9 @@ class VersionQuery(Body):
 
 async def live_approval(visit: Visit) -> Response:
     """Stream whether a card is out of date."""
-    return follow_approval(visit.console, visit.path("approval"), visit.query(VersionQuery).version)
+    return follow_approval(
+        visit.console, visit.path("approval"), visit.query(VersionQuery).version, allowed=visit.allowed
+    )
 
 
 async def card(visit: Visit) -> Response:

@@ -70,7 +70,7 @@ class CountQuery(Body):
 async def live_run(visit: Visit) -> Response:
     """Stream that a run has changed."""
     row = visit.console.find_run(visit.principal, visit.path("run"))
-    return follow_run(visit.console, row.run_id, visit.query(CountQuery).count)
+    return follow_run(visit.console, row.run_id, visit.query(CountQuery).count, allowed=visit.allowed)
 
 
 async def cancel(visit: Visit) -> Response:

@@ -19,7 +19,7 @@ from bascule.guest import hidden
 from bascule.guest.bindings import survey_bindings
 from bascule.guest.cleanup import clean_text, clean_tree
 from bascule.guest.hidden import GuardedNames
-from bascule.guest.outline import Outline, outline
+from bascule.guest.outline import MAX_BLOCKS, Outline, outline, too_many_blocks
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.source import Source
 from bascule.guest.syntax_errors import syntax_error
@@ -119,6 +119,8 @@ def parse_script(text: str, *, tool_names: Collection[str]) -> ParsedScript:
     whole = outline(tree)
     if whole.too_deep is not None:
         raise ScriptRefused((_too_deep(source, whole.too_deep),))
+    if (node := too_many_blocks(whole)) is not None:
+        raise ScriptRefused((_too_many_blocks(source, node),))
     if repairs := clean_tree(tree, whole, tool_names):
         whole = outline(tree)
         notes += repairs
@@ -188,6 +190,12 @@ def _checked_text(text: str) -> str:
     if "\0" in text:
         raise ScriptRefused((ScriptError(kind="syntax_error", message="the script holds a NUL character"),))
     return text
+
+
+def _too_many_blocks(source: Source, node: ast.AST) -> ScriptError:
+    message = f"too many nested blocks and comprehensions, at most {MAX_BLOCKS} are accepted"
+    hint = "move the inner ones into a function"
+    return source.error_at(node, "too_deep", message, suggestion=hint)
 
 
 def _too_deep(source: Source, node: ast.AST | None) -> ScriptError:

@@ -19,7 +19,7 @@ from bascule.guest.bindings import Bindings
 from bascule.guest.compiler import deep_recursion, named_as_in_a_module
 from bascule.guest.guards import Guards
 from bascule.guest.hidden import GuardedNames
-from bascule.guest.outline import outline
+from bascule.guest.outline import outline, too_many_blocks
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.source import RAISES, Source
 from bascule.guest.transformer import ScriptTransformer
@@ -88,7 +88,7 @@ def _compile(text: str, around: Mapping[str, object], namespace: Mapping[str, ob
         body = ast.parse(text.lstrip(" \t"), EVAL_FILE, "eval").body
         module = ast.Module([hidden.place(ast.Return(body), body)], [])
         whole = outline(module)
-        if whole.too_deep is not None or _height(module) > MAX_DEPTH:
+        if whole.too_deep or too_many_blocks(whole) or _height(module) > MAX_DEPTH:
             raise ValueError("the text given to eval() is nested too deeply")
         used = {node.id for node in whole.nodes if isinstance(node, ast.Name)}
         # Another eval in the text sees what is around this one.

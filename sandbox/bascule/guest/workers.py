@@ -24,8 +24,8 @@ MAX_WORKERS = 32
 SPARE_WORKERS = 16
 """Threads beyond those, for functions that all others wait for: a pool inside the functions of a pool."""
 
-STACK_BYTES = 8 << 20
-"""Stack of a thread, as large as that of the main thread: the recursion limit is the same on both."""
+STACK_BYTES = 12 << 20
+"""Address space of a thread's stack, enough for ``limits.MAX_RECURSION``; memory is taken as it is used."""
 
 
 class Worker:

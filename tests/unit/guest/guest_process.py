@@ -46,12 +46,17 @@ def saving(code):
 os._exit = saving
 {_PROGRAM}
 """
-_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
-def _measuring() -> dict[str, str]:
+def measuring() -> dict[str, str]:
     """Hand a running coverage measurement on to the guest, whose environment is otherwise our own."""
     return {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+
+
+def program() -> str:
+    """Return what runs the guest, measured when this process is."""
+    return _MEASURED_PROGRAM if measuring() else _PROGRAM
 
 
 @dataclass(kw_only=True)
@@ -82,11 +87,11 @@ class Guest:
 
     def __init__(self, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _MEASURED_PROGRAM if _measuring() else _PROGRAM, "process", *arguments],
+            [sys.executable, "-c", program(), "process", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**_ENVIRONMENT, **_measuring()},
+            env={**ENVIRONMENT, **measuring()},
         )
         self._splitter = FrameSplitter(max_bytes=MAX_GUEST_FRAME_BYTES)
         self._payloads: list[bytes] = []

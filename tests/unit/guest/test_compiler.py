@@ -121,6 +121,31 @@ def test_what_is_near_the_bound_of_depth_is_compiled_or_refused(text: str) -> No
     assert _kinds_of_refusal(text) <= {"too_deep", "syntax_error"}
 
 
+COMPREHENSIONS = "[" * 18 + "x" + " for x in y]" * 18
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        ("[" * 20 + "x" + " for x in y]" * 20, True),
+        ("[" * 21 + "x" + " for x in y]" * 21, False),
+        ("def f():\n return " + "{" * 23 + "x" + " for x in y}" * 23, False),
+        (f"def f():\n while 1:\n  for x in y:\n   return {COMPREHENSIONS}", True),
+        (f"def f():\n with a, b, c:\n  return {COMPREHENSIONS}", False),
+        (f"def f():\n try:\n  x = {COMPREHENSIONS}\n except KeyError:\n  pass\n finally:\n  pass", True),
+        (f"while 1:\n try:\n  x = {COMPREHENSIONS}\n except KeyError:\n  pass\n finally:\n  pass", False),
+        (f"with a, b, c:\n x = lambda: {COMPREHENSIONS}", True),
+        ("".join(" " * i + "for x in y:\n" for i in range(21)) + " " * 21 + "pass", False),
+    ],
+)
+def test_blocks_and_comprehensions_nest_as_deep_as_every_python_compiles(text: str, accepted: bool) -> None:
+    assert _kinds_of_refusal(text) == (set() if accepted else {"too_deep"})
+    if not accepted:
+        with pytest.raises(ScriptRefused) as raised:
+            compile_script(text, tool_names=[])
+        assert "move the inner ones into a function" in str(raised.value.errors[0].suggestion)
+
+
 def _kinds_of_refusal(text: str) -> set[str]:
     try:
         compile_script(text, tool_names=[])

@@ -35,7 +35,7 @@ _AS_ISO = (datetime.date, datetime.time)  # datetime is a date
 _SCALARS = frozenset({str, int, bool, type(None)})
 _TEXT_ONLY = {str}
 _PLAIN = _SCALARS | {float, dict, list}
-_values_of = cast("Callable[[dict[str, object]], Iterable[object]]", dict.values)
+_values_of = cast("Callable[[dict[str, object]], Iterable[object]]", dict.values)  # pyright: ignore[reportUnknownMemberType]
 _encoder = msgspec.json.Encoder()
 
 

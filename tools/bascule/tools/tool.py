@@ -253,7 +253,8 @@ def tool(
             PermissionError for what must not be tried again. Sync or async.
         transient: exceptions after which ``read`` and ``idempotent`` calls are made again, beside the
             network's own connection errors, status 429 and 5xx.
-        rate: how often the tool is called at most, all runs together, for example ``10/minute``.
+        rate: how often a call of the tool is started at most, for example ``10/minute``: in all runs of all
+            executors and processes that share a store. Attempts of one call count once.
         preview: a dry run of ``(arguments, context)`` that changes nothing: what the call would do, as text
             or plain data, for the people who are asked about it. Sync or async.
         secrets: names of secrets the function reads from its context; the executor must be given them.
