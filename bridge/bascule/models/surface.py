@@ -45,7 +45,7 @@ from bascule.models.own_arguments import (
     SearchArguments,
     read_arguments,
 )
-from bascule.models.rendering import MIN_RESULT_BYTES, SurfaceResult, refuse, render_part, render_run
+from bascule.models.rendering import MIN_RESULT_BYTES, STARTED, SurfaceResult, refuse, render_part, render_run
 from bascule.models.run_account import script_of
 from bascule.models.run_tokens import Meter
 from bascule.models.tokens import CountTokens
@@ -61,8 +61,6 @@ BUDGET_TOKENS: Final = 4_000
 
 MAX_CODE_CHARS: Final = 256 << 10
 """Longer scripts are refused by the guest anyway."""
-
-_STARTED: Final = ("done", "failed", "running", "unknown")
 
 Direct = Literal["fit", "all", "none"] | Collection[str]
 
@@ -212,7 +210,7 @@ class ToolSurface:
     def _answer(self, result: Result, script: str, *, direct: bool) -> SurfaceResult:
         for receipt in result.calls:
             tool = self.executor.registry.get(receipt.tool)
-            if tool is not None and receipt.state in _STARTED:
+            if tool is not None and receipt.state in STARTED:
                 self._labels |= tool.labels
         answer = render_run(result, max_bytes=self.max_result_bytes, direct=direct)
         if not script:  # retention dropped it: half an account would be a wrong one

@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 from types import CoroutineType, GeneratorType
 from typing import Protocol, cast
 
+from bascule.guest.calls import ToolCall
 from bascule.guest.futures import CancelledError, Future
 from bascule.guest.position import awaiting_line, calling_line
 
@@ -211,7 +212,11 @@ def is_awaitable(value: object) -> bool:
 
 def _drive(awaitable: object) -> Stepped:
     steps = cast("Awaitable[object]", awaitable).__await__()
-    return steps if isinstance(steps, GeneratorType) else _wrap(cast("Awaitable[object]", awaitable))
+    if not isinstance(steps, GeneratorType):
+        return _wrap(cast("Awaitable[object]", awaitable))
+    if isinstance(awaitable, ToolCall):
+        steps.__name__ = awaitable.tool_name
+    return steps
 
 
 async def _wrap(awaitable: Awaitable[object]) -> object:

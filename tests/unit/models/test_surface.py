@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bascule.bridge import Decision, Executor, Policy, Result, User, approve_all
+from bascule.bridge import Decision, Executor, Policy, Result, User, approve_all, deny_all
 from bascule.bridge.result import JsonValue
 from bascule.models import ToolSurface
 from bascule.models.rendering import MIN_RESULT_BYTES, render_run
@@ -420,3 +420,13 @@ async def test_no_call_of_a_model_raises(forks: ForkBackend, calls: list[tuple[s
             done = await surface.call(name, arguments)
             assert done.text
             assert len(done.text) < 20_000
+
+
+async def test_only_calls_that_reached_their_tool_count_as_made(forks: ForkBackend) -> None:
+    code = "add(a=1)\ntry:\n    mail.send(to='ann', text='x')\nexcept ToolDenied:\n    pass"
+    async with open_executor(forks, Shop(), approver=deny_all) as executor:
+        done = await ToolSurface(executor).call("run_script", {"code": code})
+    assert done.result is not None
+    assert [call.state for call in done.result.calls] == ["done", "denied"]
+    assert isinstance(done.data, dict)
+    assert done.data["calls_made"] == 1
