@@ -211,11 +211,10 @@ def is_awaitable(value: object) -> bool:
 
 
 def _drive(awaitable: object) -> Stepped:
-    steps = cast("Awaitable[object]", awaitable).__await__()
-    if not isinstance(steps, GeneratorType):
+    if not isinstance(awaitable, ToolCall):
         return _wrap(cast("Awaitable[object]", awaitable))
-    if isinstance(awaitable, ToolCall):
-        steps.__name__ = awaitable.tool_name
+    steps = cast("GeneratorType[Future, None, object]", awaitable.__await__())
+    steps.__name__ = awaitable.tool_name
     return steps
 
 
