@@ -103,12 +103,11 @@ class ScriptedServer:
         self.protocol = protocol
         self.requests: list[JsonObject] = []
         self.violations: list[str] = []
-        self._turns = iter(turns)
-        self._rng = random.Random(seed)
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self.play(turns, seed=seed)
 
     @property
     def url(self) -> str:
@@ -123,6 +122,13 @@ class ScriptedServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def play(
+        self, turns: Iterable[WrittenTurn | Raw | Callable[[JsonObject], WrittenTurn]], *, seed: int = 0
+    ) -> None:
+        """Begin with other turns; no request may be on its way."""
+        self._turns = iter(turns)
+        self._rng = random.Random(seed)
 
     def answer(self, path: str, headers: Mapping[str, str], data: bytes) -> tuple[int, str, list[bytes]]:
         """Return status, content type and the pieces of the body."""

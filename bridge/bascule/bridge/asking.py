@@ -29,6 +29,7 @@ from bascule.bridge.outcomes import Answer, Question, Unusable, read_outcome, wr
 from bascule.bridge.parking import Parking
 from bascule.bridge.policy import Policy
 from bascule.bridge.prompting import Prompter
+from bascule.bridge.redaction import Redactor
 from bascule.bridge.run_grants import MAX_RECORDS, RunGrants
 from bascule.bridge.store import Store
 from bascule.bridge.verdict import script_line
@@ -65,6 +66,7 @@ class Asking:
     clock: RunClock
     parking: Parking
     workers: Workers
+    redactor: Redactor
     announce: Callable[[CallRecord], None]
     remind: Callable[[ApprovalRecord], None] = lambda record: None
     _script_sha256: str = field(init=False)
@@ -87,6 +89,7 @@ class Asking:
             approver=self.approver,
             store=self.store,
             workers=self.workers,
+            redactor=self.redactor,
             withdraw=lambda approval_id, note: self._cancel(approval_id, note=note),
             failed=self._watch.fail,
         )
@@ -113,17 +116,21 @@ class Asking:
             self._journal_outcome(approval, card)
             self.grants.add(approval, card)
             try:
-                return read_outcome(question, approval, card, self.ledger)
+                return read_outcome(question, approval, card, self.ledger, self.redactor)
             except Unusable as unusable:
-                await self.invalidate(approval)
+                await self.invalidate(approval, unusable.kept)
                 question, approval = replace(question, note=unusable.reason), None
 
-    async def invalidate(self, approval: ApprovalRecord) -> None:
-        """Make an approval useless, because what it was given for is not so any more."""
+    async def invalidate(self, approval: ApprovalRecord, card: Card | None = None) -> None:
+        """Make an approval useless, because what it was given for is not so any more.
+
+        Args:
+            card: what is kept of it, where that must be less than what stands there.
+        """
         if approval.state not in _OPEN:
             return
         try:
-            await self.journal.commit(move=[moved(approval, ApprovalState.INVALIDATED)])
+            await self.journal.commit(move=[moved(approval, ApprovalState.INVALIDATED, card)])
         except ApprovalConflict:
             return  # somebody else ended it
 
@@ -190,7 +197,8 @@ class Asking:
     def _begin_post(self) -> None:
         if self._preparing or not self._fresh:
             return
-        fresh, self._fresh = self._fresh, []
+        # In issue order, whichever preview was ready first.
+        fresh, self._fresh = sorted(self._fresh, key=lambda each: each[0].seq), []
         task = asyncio.create_task(self._post_all([each for each in fresh if not each[1].cancelled()]))
         self._posting.add(task)
         task.add_done_callback(self._posting.discard)

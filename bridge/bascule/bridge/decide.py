@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
-
-import msgspec
 
 from bascule.bridge.approval import Decision, approval_digest
 from bascule.bridge.approval_card import (
@@ -26,12 +24,12 @@ from bascule.bridge.approval_card import (
     read_card,
 )
 from bascule.bridge.approvals_table import ApprovalConflict, ApprovalMove, ApprovalRecord, ApprovalTable
-from bascule.bridge.edits import find_changes, is_editable
+from bascule.bridge.edits import CheckEdit, apply_edit
 from bascule.bridge.errors import DecisionRefused
 from bascule.bridge.journal import Fact
 from bascule.bridge.matching import User
+from bascule.bridge.redaction import Redactor
 from bascule.bridge.requirement import Demand, Requirement
-from bascule.bridge.result import JsonValue
 from bascule.tools import canonical_json
 
 _TELLING: Final = frozenset({"Pc", "Pd", "Po", "Sm", "Sc", "So"})
@@ -46,9 +44,6 @@ _STATES: Final = {
     "respond": ApprovalState.RESPONDED,
 }
 
-CheckEdit = Callable[[Card, Mapping[str, JsonValue]], bytes]
-"""Validates edited arguments and returns their canonical form; raises BasculeError with what is wrong."""
-
 
 def decide(
     table: ApprovalTable,
@@ -58,6 +53,7 @@ def decide(
     digest: str,
     channel: str,
     check_edit: CheckEdit | None = None,
+    redactor: Redactor | None = None,
     now: Callable[[], float] = time.time,
 ) -> ApprovalRecord:
     """Write one decision and return the record as it then is.
@@ -66,10 +62,14 @@ def decide(
         digest: of what the decider was shown.
         channel: how the decider was asked, for the record.
         check_edit: validates edited arguments where the tools are known; the run validates them in any case.
+        redactor: knows the secrets of the host where they are known: they are taken out of reasons and
+            responses before these are kept, and an edit that holds one is refused.
 
     Raises:
         DecisionRefused: nothing was written; the code says why, the message what to do.
     """
+    if redactor is not None:
+        decision = _without_secrets(decision, redactor)
     while True:
         record = table.get(approval_id)
         if record is None:
@@ -102,6 +102,14 @@ def decide(
         after = table.get(approval_id)
         assert after is not None
         return after
+
+
+def _without_secrets(decision: Decision, redactor: Redactor) -> Decision:
+    if decision.arguments is not None and redactor.holds_secret(dict(decision.arguments)):
+        raise DecisionRefused("edit_not_allowed", "the arguments hold a secret of the host")
+    return replace(
+        decision, reason=redactor.text(decision.reason), response=redactor.plain(decision.response)
+    )
 
 
 def expire(table: ApprovalTable, record: ApprovalRecord) -> bool:
@@ -148,7 +156,7 @@ def _decide(
         after = replace(card, voices=(*card.voices, voice), response=response)
         return moved(record, _STATES[decision.verdict], after), voice
     if decision.verdict == "edit":
-        card = _edit(card, decision, check_edit)
+        card = apply_edit(card, decision, check_edit)
         digest = digest_of_card(card, record)
     else:
         digest = record.digest
@@ -233,27 +241,6 @@ def _satisfied(demand: Demand, card: Card) -> bool:
         if _may_approve(demand, User(name=voice.by, groups=frozenset(voice.groups)), card)
     }
     return len(people) >= demand.quorum
-
-
-def _edit(card: Card, decision: Decision, check_edit: CheckEdit | None) -> Card:
-    if decision.arguments is None:
-        raise DecisionRefused("edit_not_allowed", "an edit needs all arguments")
-    before = msgspec.json.decode(card.arguments)
-    edited = dict(decision.arguments)
-    try:
-        canonical = canonical_json(edited) if check_edit is None else check_edit(card, edited)
-    except ValueError as error:
-        raise DecisionRefused("edit_not_allowed", f"these arguments are no JSON: {error}") from error
-    changed = find_changes(before, msgspec.json.decode(canonical))
-    locked = [path for path in changed if not is_editable(path, card.requirement.editable)]
-    if locked:
-        allowed = ", ".join(card.requirement.editable)
-        raise DecisionRefused("edit_not_allowed", f"{', '.join(locked)} cannot be edited; only {allowed}")
-    if not changed:
-        raise DecisionRefused("edit_not_allowed", "the arguments are unchanged; approve instead")
-    return replace(
-        card, arguments=canonical.decode(), original=card.original or card.arguments, voices=(), grant=None
-    )
 
 
 def _read_response(decision: Decision) -> str:

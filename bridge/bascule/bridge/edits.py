@@ -1,11 +1,46 @@
-"""What an edit changes: paths of differing values, and whether an operator's list lets them be changed."""
+"""Edits: what a person's arguments change on a card, and whether the operator's list lets them be changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
+import msgspec
+
+from bascule.bridge.approval import Decision
+from bascule.bridge.approval_card import Card
+from bascule.bridge.errors import DecisionRefused
 from bascule.bridge.result import JsonValue
 from bascule.tools.canonical import canonical_json, join_path
+
+CheckEdit = Callable[[Card, Mapping[str, JsonValue]], bytes]
+"""Validates edited arguments and returns their canonical form; raises BasculeError with what is wrong."""
+
+
+def apply_edit(card: Card, decision: Decision, check_edit: CheckEdit | None) -> Card:
+    """Return a card with the arguments a person wrote, for which nobody has spoken yet.
+
+    Raises:
+        DecisionRefused: ``edit_not_allowed``; the message says why.
+    """
+    if decision.arguments is None:
+        raise DecisionRefused("edit_not_allowed", "an edit needs all arguments")
+    before = msgspec.json.decode(card.arguments)
+    edited = dict(decision.arguments)
+    try:
+        canonical = canonical_json(edited) if check_edit is None else check_edit(card, edited)
+    except ValueError as error:
+        raise DecisionRefused("edit_not_allowed", f"these arguments are no JSON: {error}") from error
+    changed = find_changes(before, msgspec.json.decode(canonical))
+    locked = [path for path in changed if not is_editable(path, card.requirement.editable)]
+    if locked:
+        allowed = ", ".join(card.requirement.editable)
+        raise DecisionRefused("edit_not_allowed", f"{', '.join(locked)} cannot be edited; only {allowed}")
+    if not changed:
+        raise DecisionRefused("edit_not_allowed", "the arguments are unchanged; approve instead")
+    return replace(
+        card, arguments=canonical.decode(), original=card.original or card.arguments, voices=(), grant=None
+    )
 
 
 def find_changes(before: JsonValue, after: JsonValue) -> list[str]:

@@ -19,6 +19,7 @@ from bascule.bridge.approval import Approver, Decision, deny_all
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.blocking import LoopThread
 from bascule.bridge.carrying import resume_all, see_through
+from bascule.bridge.circuits import Circuits
 from bascule.bridge.decide import decide
 from bascule.bridge.errors import ExecutorClosedError
 from bascule.bridge.events import EventChannel, Subscriber
@@ -39,7 +40,6 @@ from bascule.bridge.result import Result
 from bascule.bridge.runs import cancel_run, resolve_call
 from bascule.bridge.session import Session
 from bascule.bridge.store import Answer, Store
-from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, PoolLimits, Reuse, WarmPool, open_backend
 from bascule.tools import Registry
@@ -131,7 +131,7 @@ class Executor:
         self._workers = Workers(size=TOOL_THREADS)
         self._approver_workers = Workers(size=APPROVER_THREADS)
         self._resources = Resources()
-        self._throttle = Throttle()
+        self._circuits = Circuits()
         keep_log_clean()
         self._loop_thread: LoopThread | None = None
         self._closed = False
@@ -212,7 +212,9 @@ class Executor:
         """
         backend = await self._open()
         wanted = WantedEffects()
-        around = replace(self._surroundings(backend), rehearsal=wanted, store=MemoryStore())
+        around = replace(
+            self._surroundings(backend), rehearsal=wanted, store=MemoryStore(rates=self._store.rates)
+        )
         result = await run_script(self._order(script, seed, backend, None), around)
         return Rehearsal(effects=tuple(wanted.found), complete=result.status == "ok", result=result)
 
@@ -339,6 +341,7 @@ class Executor:
             digest=digest,
             channel=channel,
             check_edit=self._offering.check_edit,
+            redactor=self._offering.redactor,
         )
 
     def register_secrets(self, *secrets: str) -> None:
@@ -444,7 +447,7 @@ class Executor:
             approver_workers=self._approver_workers,
             resources=self._resources,
             redactor=self._offering.redactor,
-            throttle=self._throttle,
+            circuits=self._circuits,
             secrets=self._offering.secrets,
         )
 

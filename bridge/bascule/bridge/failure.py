@@ -112,6 +112,11 @@ def secret_in_script(line: int) -> ScriptError:
     )
 
 
+def given_up() -> CallFailed:
+    """Return the failure of a call that its script cancelled before its tool was started."""
+    return CallFailed(ToolFailure(kind="cancelled", message="the script gave this call up"), "not_started")
+
+
 def out_of_budget(budgets: str) -> CallFailed:
     """Return the failure of a call that a budget does not let through any more."""
     failure = ToolFailure(

@@ -23,13 +23,14 @@ from bascule.bridge.approvals_table import (
 )
 from bascule.bridge.asking import Asking
 from bascule.bridge.evidence import Evidence
-from bascule.bridge.failure import denied, out_of_budget
+from bascule.bridge.failure import denied, given_up, out_of_budget
 from bascule.bridge.grants import Grant
 from bascule.bridge.journal import EventKind, Fact, Journal
 from bascule.bridge.ledger import CallRecord, Ledger
 from bascule.bridge.matching import Facts, User
 from bascule.bridge.outcomes import BY_PEOPLE, Question
 from bascule.bridge.policy import Policy, Verdict
+from bascule.bridge.rates import RateFull, rate_of, wait_for_place
 from bascule.bridge.requirement import Requirement
 from bascule.bridge.store import Store
 from bascule.tools import AnyTool, Arguments
@@ -154,7 +155,8 @@ class Gate:
             facts: for the journal.
 
         Raises:
-            CallFailed: ``denied`` or ``budget_exceeded``: policy, labels or budgets changed meanwhile.
+            CallFailed: ``denied`` or ``budget_exceeded``: policy, labels or budgets changed meanwhile, or
+                there is no place under the tool's rate limit in time.
         """
         again = await self._dispatch(tool, record, clearance, facts)
         if again is None and record.edited_by is not None:
@@ -164,6 +166,7 @@ class Gate:
     async def _dispatch(
         self, tool: AnyTool, record: CallRecord, clearance: Clearance, facts: Mapping[str, Fact]
     ) -> Verdict | None:
+        rate, since = rate_of(tool), time.monotonic()
         while True:
             verdict = self._evaluate(tool, clearance.arguments)
             if not await self._is_satisfied(tool, clearance, verdict):
@@ -174,15 +177,27 @@ class Gate:
             reservations = self._reserve(verdict, clearance.grant)
             self.labels |= tool.labels
             event: dict[str, Fact] = {"seq": record.call.seq, **facts}
-            if tool.effects == "read" and not moves and not reservations:
+            light = tool.effects == "read" and not moves and not reservations
+            if light and rate is None:
                 self.journal.append(EventKind.DISPATCHED, **event)
                 return None
             try:
                 await self.journal.commit(
-                    move=moves, reserve=reservations, event=(EventKind.DISPATCHED, event)
+                    move=moves,
+                    reserve=reservations,
+                    rates=() if rate is None else (rate,),
+                    event=(EventKind.DISPATCHED, event),
+                    durable=not light,
                 )
             except ReservationRefused:
                 continue  # another call took what was left: evaluate again
+            except RateFull as full:
+                record.dispatched = False  # while it waits the script can still cancel it
+                if record.cancelled:
+                    raise given_up() from full
+                await wait_for_place(tool, full, since=since)
+                record.dispatched = True
+                continue
             except ApprovalConflict as conflict:
                 raise denied("its approval was withdrawn before the tool was started") from conflict
             return None

@@ -17,6 +17,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from bascule.bridge.approvals_table import ApprovalMove, ApprovalRecord, Reservation
+    from bascule.bridge.rates import Rate
 
 Fact = None | bool | int | float | str | Sequence["Fact"] | Mapping[str, "Fact"]
 """Plain JSON data."""
@@ -119,7 +120,9 @@ class Journal(Protocol):
         insert: Sequence[ApprovalRecord] = (),
         move: Sequence[ApprovalMove] = (),
         reserve: Sequence[Reservation] = (),
+        rates: Sequence[Rate] = (),
         event: tuple[EventKind, Mapping[str, Fact]] | None = None,
+        durable: bool = True,
     ) -> None:
         """Write what was noted, flushed to disk, in one transaction with the changes given.
 
@@ -127,11 +130,13 @@ class Journal(Protocol):
             insert: new approval records.
             move: compare-and-set moves of approval records.
             reserve: budget counters to raise.
-            event: appended only if all moves and reservations succeed (for DISPATCHED).
+            rates: rate limits to take a place under.
+            event: appended only if all moves, reservations and places succeed (for DISPATCHED).
+            durable: False leaves the flush to disk to a later one, as `flush` does.
 
         Raises:
-            ApprovalConflict, ReservationRefused: that change is impossible; none of the changes and not
-                ``event`` were made, what was noted before stays noted.
+            ApprovalConflict, ReservationRefused, RateFull: that change is impossible; none of the changes
+                and not ``event`` were made, what was noted before stays noted.
         """
         ...
 

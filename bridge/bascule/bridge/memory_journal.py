@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bascule.bridge.approvals_table import ApprovalMove, ApprovalRecord, Reservation
 from bascule.bridge.journal import EventKind, Fact, JournalEntry
 from bascule.bridge.noted import Noted, NotedEvent
+from bascule.bridge.rates import Rate
 
 if TYPE_CHECKING:
     from bascule.bridge.memory_store import MemoryStore
@@ -41,11 +42,13 @@ class MemoryJournal(Noted):
         insert: Sequence[ApprovalRecord] = (),
         move: Sequence[ApprovalMove] = (),
         reserve: Sequence[Reservation] = (),
+        rates: Sequence[Rate] = (),
         event: tuple[EventKind, Mapping[str, Fact]] | None = None,
+        durable: bool = True,
     ) -> None:
-        """See `Journal.commit`."""
+        """See `Journal.commit`; nothing is durable here."""
         batch = self.take()
-        batch.insert, batch.move, batch.reserve = insert, move, reserve
+        batch.insert, batch.move, batch.reserve, batch.rates = insert, move, reserve, rates
         if event is not None:
             batch.event = NotedEvent(event[0], time.time(), event[1])
         self._store.write(self, batch)

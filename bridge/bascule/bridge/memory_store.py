@@ -25,6 +25,7 @@ from bascule.bridge.memory_approvals import MemoryApprovals
 from bascule.bridge.memory_artifacts import MemoryArtifacts
 from bascule.bridge.memory_journal import MemoryJournal
 from bascule.bridge.noted import Batch, NotedAudit, NotedEvent
+from bascule.bridge.rates import MemoryRates, RateTable
 from bascule.bridge.store import Answer, AuditEntry, RunRecord, RunStatus
 from bascule.bridge.waiters import Waiters
 
@@ -41,11 +42,14 @@ class MemoryStore:
     Args:
         kept_runs: finished runs that are kept.
         keep_values: keep the values of their calls, too, so that they can be recorded.
+        rates: starts of rate-limited tools, where they are counted together with those of another store.
     """
 
     durable = False
 
-    def __init__(self, *, kept_runs: int = KEPT_RUNS, keep_values: bool = False) -> None:
+    def __init__(
+        self, *, kept_runs: int = KEPT_RUNS, keep_values: bool = False, rates: RateTable | None = None
+    ) -> None:
         self._keep_values = keep_values
         self._kept_runs = kept_runs
         self._rows: dict[str, RunRecord] = {}
@@ -59,6 +63,7 @@ class MemoryStore:
         self._key = secrets.token_bytes(32)
         self.approvals = MemoryApprovals(self)
         self.artifacts = MemoryArtifacts()
+        self.rates: RateTable = MemoryRates() if rates is None else rates
 
     def open_journal(self, record: RunRecord) -> MemoryJournal:
         """See `Store.open_journal`."""
@@ -102,7 +107,10 @@ class MemoryStore:
         for audit in batch.audits:
             self._add_audit(audit)
         self.approvals.check(batch.move)
-        self._reserve(batch.reserve)
+        totals = self._total(batch.reserve)
+        self.rates.take(batch.rates)
+        for each in batch.reserve:
+            self._counters[each.key] = (totals[each.key], each.expires_at)
         self.approvals.apply(batch.move)
         if batch.insert:
             self.approvals.insert(*batch.insert)
@@ -221,15 +229,14 @@ class MemoryStore:
             raise RunNotFound(run_id)
         return row
 
-    def _reserve(self, reservations: Sequence[Reservation]) -> None:
+    def _total(self, reservations: Sequence[Reservation]) -> dict[str, float]:
         totals: dict[str, float] = {}
         for each in reservations:
             total = totals.get(each.key, self.counter(each.key)) + each.amount
             if each.amount > 0 and total > each.maximum:
                 raise ReservationRefused(each.key, total - each.amount)
             totals[each.key] = total
-        for each in reservations:
-            self._counters[each.key] = (totals[each.key], each.expires_at)
+        return totals
 
     def _leave(self, left: RunRecord, row: RunRecord) -> None:
         self._rows[left.run_id] = replace(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from bascule.bridge.approvals_table import ApprovalMove, ApprovalRecord, Reservation
 from bascule.bridge.journal import EventKind, Fact
+from bascule.bridge.rates import Rate
 from bascule.bridge.store import RunRecord
 
 
@@ -43,6 +44,7 @@ class Batch:
     insert: Sequence[ApprovalRecord] = ()
     move: Sequence[ApprovalMove] = ()
     reserve: Sequence[Reservation] = ()
+    rates: Sequence[Rate] = ()
     event: NotedEvent | None = None
     row: RunRecord | None = None
     durable: bool = False
@@ -58,6 +60,7 @@ class Batch:
             or self.insert
             or self.move
             or self.reserve
+            or self.rates
             or self.event is not None
             or self.row is not None
         )

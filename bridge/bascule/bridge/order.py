@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from bascule.bridge.approval import Approver
+from bascule.bridge.circuits import Circuits
 from bascule.bridge.events import EventChannel
 from bascule.bridge.history import CommandLine, History, StartedRun
 from bascule.bridge.journal import JOURNAL_VERSION, EventKind, Journal
@@ -19,7 +20,6 @@ from bascule.bridge.policy import Policy
 from bascule.bridge.redaction import Redactor
 from bascule.bridge.rehearsal import WantedEffects
 from bascule.bridge.store import RunRecord, RunStatus, Store
-from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend
 from bascule.tools import Registry
@@ -42,7 +42,7 @@ class Surroundings:
     approver_workers: Workers
     resources: Resources
     redactor: Redactor
-    throttle: Throttle
+    circuits: Circuits
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     rehearsal: WantedEffects | None = None
 

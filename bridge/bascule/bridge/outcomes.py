@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -18,6 +18,7 @@ from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.decide import digest_of_card, is_carried
 from bascule.bridge.failure import RunTerminated, denied, redact
 from bascule.bridge.ledger import CallRecord, Ledger
+from bascule.bridge.redaction import Redactor
 from bascule.bridge.requirement import Requirement
 from bascule.bridge.result import JsonValue
 from bascule.bridge.spelling import find_whole_floats
@@ -58,14 +59,21 @@ class Answer:
 
 
 class Unusable(Exception):
-    """What people said cannot be done; ask again."""
+    """What people said cannot be done; ask again.
 
-    def __init__(self, reason: str) -> None:
+    Attributes:
+        kept: what is kept of the card, where that must be less than what stands there.
+    """
+
+    def __init__(self, reason: str, *, kept: Card | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.kept = kept
 
 
-def read_outcome(question: Question, approval: ApprovalRecord, card: Card, ledger: Ledger) -> Answer:
+def read_outcome(
+    question: Question, approval: ApprovalRecord, card: Card, ledger: Ledger, redactor: Redactor
+) -> Answer:
     """Return what a decided approval lets happen.
 
     Raises:
@@ -81,7 +89,7 @@ def read_outcome(question: Question, approval: ApprovalRecord, card: Card, ledge
                 raise Unusable("it stood as approved, but not by those who may approve it")
             arguments = question.arguments
             if card.original is not None:
-                arguments = _read_edit(question, card)
+                arguments = _read_edit(question, card, redactor)
             return Answer(approval=approval, arguments=arguments, by=card.approved_by)
         case ApprovalState.RESPONDED:
             _check_untouched(approval, card)
@@ -112,7 +120,12 @@ def _check_untouched(approval: ApprovalRecord, card: Card) -> None:
         raise Unusable("its card was changed in the store after people had seen it")
 
 
-def _read_edit(question: Question, card: Card) -> Arguments:
+def _read_edit(question: Question, card: Card, redactor: Redactor) -> Arguments:
+    shown = card.arguments.encode()
+    clean = redactor.json(shown)
+    if clean is not shown:
+        kept = replace(card, arguments=clean.decode())
+        raise Unusable(f"the edit by {card.approved_by} holds a secret of the host", kept=kept)
     edited: JsonValue = msgspec.json.decode(card.arguments)
     try:
         arguments = question.tool.validate(edited)

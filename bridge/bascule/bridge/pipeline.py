@@ -14,6 +14,7 @@ import msgspec
 
 from bascule.bridge.auditing import audit_call
 from bascule.bridge.budget import Budget
+from bascule.bridge.circuits import Circuits
 from bascule.bridge.dispatch import call_tool, check_business, make_deliverable
 from bascule.bridge.events import EventName
 from bascule.bridge.execution import (
@@ -24,7 +25,7 @@ from bascule.bridge.execution import (
     start_facts,
     waiting_turn,
 )
-from bascule.bridge.failure import CallFailed, secret_in_arguments, withheld
+from bascule.bridge.failure import CallFailed, given_up, secret_in_arguments, withheld
 from bascule.bridge.finding import find_tool, validate_arguments
 from bascule.bridge.gate import Gate
 from bascule.bridge.history import CallHistory
@@ -40,7 +41,6 @@ from bascule.bridge.receipt import CallError, CallState
 from bascule.bridge.redaction import Redactor
 from bascule.bridge.rehearsal import NOTHING, WantedEffects
 from bascule.bridge.store import Store
-from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.tools import AnyTool, Arguments, Registry, ToolContext
 from bascule.wire import ToolFailure
@@ -65,7 +65,7 @@ class Crossing:
     recovery: Recovery
     store: Store
     redactor: Redactor
-    throttle: Throttle
+    circuits: Circuits
     secrets: Mapping[str, str]
     rehearsal: WantedEffects | None = None
 
@@ -139,7 +139,7 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
             with waiting_turn(turn, call.seq, shared.parking):
                 await turn.__aenter__()
             try:
-                await shared.throttle.admit(tool)
+                shared.circuits.admit(tool)
                 record.dispatched = True  # from here on a cancel of the script comes too late
                 facts = start_facts(tool, arguments, record, run_id=shared.run_id)
                 verdict = await shared.gate.dispatch(tool, record, clearance, **facts)
@@ -148,6 +148,8 @@ async def cross(record: CallRecord, shared: Crossing) -> bytes | ToolFailure:
                     result = _deliverable(tool, value, record, shared)
                 else:
                     record.dispatched = False
+                    if record.cancelled:
+                        raise given_up()  # while it was written; nobody shall be asked about it
             finally:
                 await turn.__aexit__()
         assert result is not None
@@ -207,7 +209,7 @@ async def _call(tool: AnyTool, arguments: Arguments, record: CallRecord, shared:
         workers=shared.workers,
         run_id=shared.run_id,
         context=context,
-        throttle=shared.throttle,
+        circuits=shared.circuits,
     )
     return await shared.recovery.finish_job(tool, record, value)
 

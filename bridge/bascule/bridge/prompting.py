@@ -16,6 +16,7 @@ from bascule.bridge.errors import DecisionRefused
 from bascule.bridge.failure import redact
 from bascule.bridge.matching import User
 from bascule.bridge.policy import Policy
+from bascule.bridge.redaction import Redactor
 from bascule.bridge.requests import describe_record
 from bascule.bridge.store import Store
 from bascule.bridge.workers import Workers
@@ -40,6 +41,7 @@ class Prompter:
     approver: Approver
     store: Store
     workers: Workers
+    redactor: Redactor
     withdraw: Callable[[str, str], None]
     failed: Callable[[BaseException], None]
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -149,6 +151,7 @@ class Prompter:
                 replace(decision, groups=groups),
                 digest=request.digest,
                 channel="approver",
+                redactor=self.redactor,
             )
         except DecisionRefused as refused:
             if refused.code == "approval_closed":

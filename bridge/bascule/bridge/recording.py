@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from bascule.bridge.approval import deny_all
+from bascule.bridge.circuits import Circuits
 from bascule.bridge.errors import ResumeError
 from bascule.bridge.events import EventChannel
 from bascule.bridge.guest import start_guest
@@ -33,7 +34,6 @@ from bascule.bridge.receipt import Receipt
 from bascule.bridge.redaction import Redactor
 from bascule.bridge.result import Result
 from bascule.bridge.runs import decode_result
-from bascule.bridge.throttle import Throttle
 from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend
 from bascule.tools import Registry
@@ -150,7 +150,7 @@ async def rerun(recording: Recording, backend: Backend) -> Rerun:
         approver_workers=workers,
         resources=Resources(),
         redactor=Redactor(),
-        throttle=Throttle(),
+        circuits=Circuits(),
     )
     journal = store.open_journal(order.record("running"))
     run = LiveRun(

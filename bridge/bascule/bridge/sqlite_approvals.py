@@ -46,7 +46,8 @@ class SqliteApprovals:
         if ids is not None:
             # One value however many ids: one statement for all, and no limit on variables.
             conditions.append("id IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(list(ids)))
+            # None of ours has a NUL, at which JSON texts end for SQLite.
+            values.append(json.dumps([each for each in ids if "\0" not in each]))
         if run_id is not None:
             conditions.append("run_id = ?")
             values.append(run_id)

@@ -31,6 +31,8 @@ from bascule.bridge.journal import (
     encode_facts,
 )
 from bascule.bridge.noted import Batch, Noted, NotedAudit, NotedEvent
+from bascule.bridge.rates import Rate, RateFull
+from bascule.bridge.sqlite_rates import take_places
 from bascule.bridge.sqlite_rows import APPROVAL_COLUMNS, RUN_COLUMNS, write_approval, write_run
 from bascule.bridge.store import BLOB_BYTES, LEASE_S, RunRecord
 
@@ -85,12 +87,14 @@ class SqliteJournal(Noted):
         insert: Sequence[ApprovalRecord] = (),
         move: Sequence[ApprovalMove] = (),
         reserve: Sequence[Reservation] = (),
+        rates: Sequence[Rate] = (),
         event: tuple[EventKind, Mapping[str, Fact]] | None = None,
+        durable: bool = True,
     ) -> None:
         """See `Journal.commit`."""
         batch = self.take()
-        batch.durable = True
-        batch.insert, batch.move, batch.reserve = insert, move, reserve
+        batch.durable = durable
+        batch.insert, batch.move, batch.reserve, batch.rates = insert, move, reserve, rates
         if event is not None:
             batch.event = NotedEvent(event[0], time.time(), event[1])
         await self._run(batch)
@@ -122,15 +126,16 @@ class SqliteJournal(Noted):
         self._end = None  # known again once the transaction has been made
         events = batch.events
         refused: Exception | None = None
-        if batch.insert or batch.move or batch.reserve or batch.event is not None:
+        if batch.insert or batch.move or batch.reserve or batch.rates or batch.event is not None:
             connection.execute("SAVEPOINT changes")
             try:
                 move_approvals(connection, batch.move)
                 _reserve(connection, batch.reserve)
+                take_places(connection, batch.rates)
                 insert_approvals(connection, batch.insert)
                 if batch.event is not None:
                     events = [*events, batch.event]
-            except (ApprovalConflict, ReservationRefused) as error:
+            except (ApprovalConflict, ReservationRefused, RateFull) as error:
                 connection.execute("ROLLBACK TO changes")
                 refused = error
             connection.execute("RELEASE changes")

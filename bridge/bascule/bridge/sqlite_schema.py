@@ -13,6 +13,7 @@ from typing import Final
 
 from bascule.bridge.errors import StoreError
 from bascule.bridge.sqlite_artifacts import ARTIFACT_TABLE
+from bascule.bridge.sqlite_rates import RATE_TABLE
 
 SCHEMA_VERSION: Final = 1
 """Version of the tables; a file with a newer one is refused."""
@@ -179,6 +180,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         elif application != APPLICATION_ID:
             raise StoreError("store_invalid", f"{path} is a database, but not a store of ours")
         connection.execute(ARTIFACT_TABLE)
+        connection.execute(RATE_TABLE)
     except BaseException:
         connection.execute("ROLLBACK")
         raise

@@ -20,6 +20,7 @@ from bascule.bridge.errors import LeaseLost, RunBusy, RunNotFound
 from bascule.bridge.history import StartedRun, read_started
 from bascule.bridge.journal import PAYLOAD_DIGEST, Fact, Journal, JournalEntry
 from bascule.bridge.noted import NotedAudit, NotedEvent
+from bascule.bridge.rates import RateTable
 from bascule.bridge.sqlite_approvals import SqliteApprovals
 from bascule.bridge.sqlite_artifacts import SqliteArtifacts
 from bascule.bridge.sqlite_entries import read_entries
@@ -27,6 +28,7 @@ from bascule.bridge.sqlite_journal import (
     SqliteJournal,
     append_audits,
 )
+from bascule.bridge.sqlite_rates import SqliteRates
 from bascule.bridge.sqlite_rows import (
     RUN_COLUMNS,
     read_audit,
@@ -65,6 +67,7 @@ class SqliteStore:
         self._closed = False
         self.approvals = SqliteApprovals(self)
         self.artifacts = SqliteArtifacts(self)
+        self.rates: RateTable = SqliteRates(self)
 
     # ------------------------------------------------------------ runs
 

@@ -19,6 +19,7 @@ from bascule.bridge.approvals_table import ApprovalTable
 from bascule.bridge.artifacts import ArtifactTable
 from bascule.bridge.history import StartedRun
 from bascule.bridge.journal import Fact, Journal, JournalEntry
+from bascule.bridge.rates import RateTable
 
 RunStatus = Literal["running", "suspended", "finished"]
 AnswerKind = Literal["happened", "did_not_happen", "tell_script"]
@@ -109,6 +110,11 @@ class Store(Protocol):
     @property
     def artifacts(self) -> ArtifactTable:
         """Large values that runs keep for later ones."""
+        ...
+
+    @property
+    def rates(self) -> RateTable:
+        """Starts of rate-limited tools."""
         ...
 
     def open_journal(self, record: RunRecord) -> Journal:

@@ -21,7 +21,7 @@ from bascule.cli.exits import Exit
 from bascule.cli.store_option import PlaceOption, ServerOption, open_place
 
 if TYPE_CHECKING:
-    from bascule.bridge.approval import ApprovalRequest, Decision
+    from bascule.bridge.approval import ApprovalRequest
     from bascule.bridge.approvals_table import ApprovalRecord
     from bascule.bridge.sqlite_store import SqliteStore
     from bascule.cli.next_steps import NextSteps
@@ -221,6 +221,7 @@ def _decide(
     from bascule.bridge.approval import Decision
     from bascule.bridge.decide import decide
     from bascule.bridge.errors import DecisionRefused
+    from bascule.cli.decider import secrets_of, sign
     from bascule.cli.next_steps import NextSteps
     from bascule.cli.remote import RemoteStore
 
@@ -239,39 +240,22 @@ def _decide(
             after = opened.decide(record, answer)  # who decides, the token says
             run, begun = None, None  # it goes on by itself
         else:
-            decision = _signed(Decision(**answer), policy)
+            decision = sign(Decision(**answer), policy)
+            run, begun = opened.run(record.run_id), opened.started(record.run_id)
             after = decide(
-                opened.approvals, record.id, decision, digest=record.digest, channel="command line"
+                opened.approvals,
+                record.id,
+                decision,
+                digest=record.digest,
+                channel="command line",
+                redactor=secrets_of(begun),
             )
-            run = opened.run(record.run_id)
-            begun = opened.started(record.run_id)
     finally:
         opened.close()
     print(f"{after.id} {after.state}")
     if run is not None and run.status == "suspended" and after.state != record.state:
         command = None if begun is None else begun.command
         print(f"next: {NextSteps(store=store).resume(record.run_id, command)}", file=sys.stderr)
-
-
-def _signed(decision: Decision, policy: list[Path] | None) -> Decision:
-    import grp
-    import os
-    from dataclasses import replace
-
-    from bascule.bridge.matching import User
-    from bascule.bridge.policy import Policy
-    from bascule.bridge.terminal import whoami
-
-    groups: set[str] = set()
-    for number in os.getgroups():
-        try:
-            groups.add(grp.getgrgid(number).gr_name)
-        except KeyError:
-            continue  # a group without a name
-    user = User(name=whoami(), groups=frozenset(groups))
-    known = Policy.load(*policy).identify(user) if policy else user
-    assert known is not None
-    return replace(decision, by=known.name, groups=known.groups)
 
 
 def _find(store: SqliteStore | RemoteStore, approval: str) -> ApprovalRecord:

@@ -1,4 +1,4 @@
-"""The stages around a tool: its own check, retries, rate limits, circuit breaker, redaction."""
+"""The stages around a tool: its own check, retries, circuit breaker, redaction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bascule.bridge import Executor, Result, approve_all
+from bascule.bridge.circuits import OPEN_S, OPENS_AFTER, Circuits
 from bascule.bridge.failure import CallFailed
 from bascule.bridge.redaction import Redactor
-from bascule.bridge.throttle import OPEN_S, OPENS_AFTER, Throttle
 from bascule.bridge.transient import find_retry_after_s, find_status
 from bascule.tools import AnyTool, ToolContext, ToolDefinitionError, tool
 from tests.unit.bridge.guests import Guest, GuestBackend, calls, sequence
@@ -143,19 +143,6 @@ def test_retry_after_is_read_in_each_form() -> None:
 # ---------------------------------------------------------------- rates and circuits
 
 
-async def test_a_rate_that_is_used_up_is_told_with_the_time_to_wait() -> None:
-    @tool(effects="read", rate="2/hour")
-    def ask() -> int:
-        """Ask."""
-        return 1
-
-    wanted: tuple[str, dict[str, Any]] = ("ask", {})
-    result = await run(sequence(wanted, wanted, wanted), ask)
-    assert [call.state for call in result.calls] == ["done", "done", "not_started"]
-    assert result.calls[2].error is not None
-    assert result.calls[2].error.kind == "budget_exceeded"
-
-
 def test_a_rate_that_is_none_is_refused() -> None:
     with pytest.raises(ToolDefinitionError, match="10/minute"):
 
@@ -167,19 +154,19 @@ def test_a_rate_that_is_none_is_refused() -> None:
 
 async def test_a_tool_that_keeps_failing_is_not_called_for_a_while() -> None:
     now = 0.0
-    throttle = Throttle(read=lambda: now)
+    circuits = Circuits(read=lambda: now)
     made, _ = flaky("read", [])
     for _ in range(OPENS_AFTER):
-        await throttle.admit(made)
-        throttle.note(made, transient_failure=True)
+        circuits.admit(made)
+        circuits.note(made, transient_failure=True)
     with pytest.raises(CallFailed, match="in a row"):
-        await throttle.admit(made)
+        circuits.admit(made)
     now = OPEN_S + 1
-    await throttle.admit(made)
+    circuits.admit(made)
     with pytest.raises(CallFailed):
-        await throttle.admit(made)
-    throttle.note(made, transient_failure=False)
-    await throttle.admit(made)
+        circuits.admit(made)
+    circuits.note(made, transient_failure=False)
+    circuits.admit(made)
 
 
 # ---------------------------------------------------------------- redaction

@@ -264,6 +264,34 @@ def test_a_run_without_a_terminal_waits_for_timers_and_needs_nobody_for_reads(fo
     assert "no terminal" not in done.stderr
 
 
+def test_secrets_of_a_run_are_kept_out_of_what_people_type_about_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_KEY", "sk-live-4f9a81c2")
+    (folder / "rules.yaml").write_text(
+        "version: 1\nrules:\n  - {id: r, effect: ask, match: {tool: put},\n"
+        "     approval: {may: [edit, respond], editable: [n], self_approval: true}}\n"
+    )
+    store = folder / "runs.db"
+    begun = call(
+        *("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "-q"),
+        *("--store", store, "--policy", folder / "rules.yaml", "--secret", "SHOP_KEY"),
+    )
+    assert begun.exit_code == Exit.SUSPENDED, begun.output
+    (approval,) = [
+        json.loads(line) for line in call("approvals", "list", "--store", store, "--json").stdout.splitlines()
+    ]
+    about = (approval["id"], "--digest", approval["digest"], "--store", store)
+    edited = call("approvals", "edit", *about, "--set", 'n="sk-live-4f9a81c2"')
+    assert "hold a secret of the host" in str(edited.exception)
+    assert call("approvals", "respond", *about, "--result", '"sk-live-4f9a81c2"').exit_code == 0
+    command = begun.stderr.splitlines()[-1]
+    assert "--secret SHOP_KEY" in command
+    done = call(*shlex.split(command)[1:], "-q", "--json")
+    assert done.exit_code == Exit.SUSPENDED  # put returns a number, so people are asked again
+    assert all(b"4f9a81c2" not in each.read_bytes() for each in folder.glob("runs.db*"))
+
+
 def test_a_resume_without_a_terminal_decides_nothing(folder: Path) -> None:
     store, run_id = suspend(folder)
     resume = (

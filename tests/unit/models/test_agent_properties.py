@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bascule.bridge import approve_all
-from bascule.models import Agent, Budget
+from bascule.bridge import Executor, approve_all
+from bascule.models import Agent, Budget, ModelClient
 from tests.forks.backend import ForkBackend
-from tests.models.apis import APIS, scripted
-from tests.models.servers import WrittenCall, WrittenTurn
+from tests.models.apis import APIS, make_adapter, scripted
+from tests.models.servers import ScriptedServer, WrittenCall, WrittenTurn
 from tests.models.world import Shop, open_executor
 
 pytestmark = pytest.mark.anyio
 
-EXAMPLES = int(os.environ.get("BASCULE_AGENT_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("BASCULE_AGENT_EXAMPLES", "8"))
 """Conversations for each API; `make conformance` plays more."""
 
 GOOD = (
@@ -71,7 +73,29 @@ TURNS = st.lists(
 )
 
 
-@pytest.mark.parametrize("api", APIS)
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One API with all that is made once for its conversations."""
+
+    executor: Executor
+    server: ScriptedServer
+    whole: ModelClient
+    streaming: ModelClient
+
+
+@pytest.fixture(scope="module", params=APIS)
+async def stage(request: pytest.FixtureRequest, forks: ForkBackend) -> AsyncIterator[Stage]:
+    """Give the stage of an API; at its end the server must have had nothing to complain about."""
+    api = str(request.param)
+    async with (
+        open_executor(forks, Shop(), approver=approve_all) as executor,
+        scripted(api, []) as (whole, server),
+    ):
+        streaming = make_adapter(api, server.url, stream=True)
+        yield Stage(executor=executor, server=server, whole=whole, streaming=streaming)
+        await streaming.close()
+
+
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -79,15 +103,16 @@ TURNS = st.lists(
 )
 @given(turns=TURNS, stream=st.booleans(), seed=st.integers(0, 99))
 async def test_no_turn_of_a_model_gets_a_request_of_ours_refused(
-    forks: ForkBackend, api: str, turns: list[WrittenTurn], stream: bool, seed: int
+    stage: Stage, turns: list[WrittenTurn], stream: bool, seed: int
 ) -> None:
-    async with (
-        open_executor(forks, Shop(), approver=approve_all) as executor,
-        scripted(api, turns, stream=stream, seed=seed) as (client, server),
-    ):
-        agent = Agent(client, executor, budget=Budget(max_rounds=12))
-        result = await agent.run("go")
-        for _ in range(3):  # whatever ended it, the conversation can be gone on with
-            assert result.state.pending == []
-            result = await agent.resume(result.state.to_json(), say="go on")
-    assert len(server.requests) >= 1
+    server = stage.server
+    server.play(turns, seed=seed)
+    before = len(server.requests)
+    client = stage.streaming if stream else stage.whole
+    agent = Agent(client, stage.executor, budget=Budget(max_rounds=12))
+    result = await agent.run("go")
+    for _ in range(3):  # whatever ended it, the conversation can be gone on with
+        assert result.state.pending == []
+        result = await agent.resume(result.state.to_json(), say="go on")
+    assert len(server.requests) > before
+    assert server.violations == []
