@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import http.client
@@ -242,24 +243,23 @@ def test_logging_out_ends_the_session_on_the_server(server: Server) -> None:
     assert again.headers["location"].startswith("/login")
 
 
-def test_guessing_tokens_is_slowed_down(tmp_path: Path) -> None:
-    """On a server of its own: the address that guesses is locked out, whoever it is."""
-    server = make_server(tmp_path)
-    try:
-        statuses = [
-            requests.get(
-                f"{server.url}/v1/me", headers={"authorization": f"Bearer bsc_{n}"}, timeout=20
-            ).status_code
-            for n in range(14)
-        ]
-        assert statuses[0] == 401
-        assert statuses[-1] == 429
-        login = requests.post(
-            f"{server.url}/login", data={"token": "x"}, headers={"origin": server.url}, timeout=20
-        )
-        assert login.status_code == 429
-    finally:
-        server.stop()
+def test_guessing_tokens_is_slowed_down(server: Server) -> None:
+    """From an address of its own: whoever comes from one that guesses is locked out, and nobody else."""
+    host = urlsplit(server.url).netloc
+
+    def send(method: str, path: str, body: str = "", **headers: str) -> int:
+        connection = http.client.HTTPConnection(host, timeout=60, source_address=("127.0.0.9", 0))
+        with contextlib.closing(connection):
+            connection.request(method, path, body, headers)
+            return connection.getresponse().status
+
+    statuses = [send("GET", "/v1/me", authorization=f"Bearer bsc_{number}") for number in range(14)]
+    assert statuses[0] == 401
+    assert statuses[-1] == 429
+    assert send("GET", "/v1/me", authorization=f"Bearer {server.tokens['olga']}") == 429
+    form = {"content-type": "application/x-www-form-urlencoded", "origin": server.url}
+    assert send("POST", "/login", "token=x", **form) == 429
+    assert server.api("olga", "GET", "/v1/me").status_code == 200
 
 
 # ------------------------------------------------------------ trusted proxies
@@ -309,6 +309,23 @@ def test_a_slow_client_is_let_go(server: Server) -> None:
         )
         answer = raw.recv(4096)
     assert b" 408 " in answer.split(b"\r\n")[0]
+
+
+def test_others_are_served_while_many_are_slow(server: Server) -> None:
+    """Headers and bodies that do not come, on a hundred connections: each is closed, nobody else waits."""
+    host = urlsplit(server.url).netloc
+    post = f"POST /{{}} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n{{}}\r\n{{{{"
+    token = f"Authorization: Bearer {server.tokens['app']}\r\n"
+    kinds = ["", f"GET / HTTP/1.1\r\nHost: {host}\r\n", post.format("v1/me", ""), post.format("mcp", token)]
+    address = ("127.0.0.1", urlsplit(server.url).port or 0)
+    slow = [socket.create_connection(address, timeout=60) for _ in range(100)]
+    for number, each in enumerate(slow):
+        each.sendall(kinds[number % len(kinds)].encode())
+    assert requests.get(f"{server.url}/readyz", timeout=60).status_code == 200
+    for each in slow:
+        while each.recv(4096):
+            pass
+        each.close()
 
 
 def test_headers_without_end_are_refused(server: Server) -> None:

@@ -24,6 +24,7 @@ from bascule.console.settings_table import SERVE_SETTINGS
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from bascule.bridge import Policy
     from bascule.console.settings import Settings
     from bascule.console.tokens import Tokens
     from bascule.tools.source import AnySource
@@ -81,20 +82,24 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
 
     from bascule.bridge import Executor, Policy, ask_elsewhere
     from bascule.bridge.sqlite_store import SqliteStore
+    from bascule.cli.extra_tools import add_extra_tools, extra_callers
     from bascule.cli.serve_mcp import mount_mcp
     from bascule.console import build_app
+    from bascule.console.connections import bound_connections
     from bascule.console.database import Database
     from bascule.console.tokens import Tokens
     from bascule.sandbox import WEAKER
     from bascule.tools.loading import load_sources
 
-    store = SqliteStore(settings.store)
-    database = Database.beside(Path(settings.store))
     with tools_on_stderr():
         registry = load_sources(*settings.tools) if settings.tools else []
+    policy = Policy.load(*settings.policy) if settings.policy else None
+    _check_files(settings, policy, registry)
+    store = SqliteStore(settings.store)
+    database = Database.beside(Path(settings.store))
     executor = Executor(
-        registry,
-        policy=Policy.load(*settings.policy) if settings.policy else None,
+        add_extra_tools(registry, store, search_tools=settings.search_tools, scratch=settings.scratch),
+        policy=policy,
         approver=ask_elsewhere,
         isolation=settings.isolation,  # type: ignore[arg-type]  # checked by Settings
         limits=limits,
@@ -105,7 +110,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     if settings.isolation == "process":
         print(f"bascule: {WEAKER}", file=sys.stderr)
     app = build_app(executor, database, settings, sources=registry)
-    mount_mcp(app)
+    mount_mcp(app, callers=extra_callers(search_tools=settings.search_tools, scratch=settings.scratch))
     _tell_waiting_at_start(app, registry)
     _say_where(settings, Tokens(database))
     config = uvicorn.Config(
@@ -118,7 +123,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
         timeout_keep_alive=15,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=32 << 10,
-        http="h11",
+        http=bound_connections(arrive_s=settings.body_s, connections=settings.connections),
         ws="none",
         lifespan="on",
     )
@@ -131,6 +136,21 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
         store.close()
     if not server.started:
         raise typer.Exit(Exit.UNAVAILABLE)
+
+
+def _check_files(settings: Settings, policy: Policy | None, registry: Sequence[AnySource]) -> None:
+    """Find mistakes in what is given before a store is made, so that none is left behind."""
+    from bascule.console.access import read_proxies
+    from bascule.console.outbox import read_targets
+    from bascule.tools import Registry
+    from bascule.tools.source import split_sources
+
+    read_proxies(settings)
+    read_targets(settings)
+    ready, sources = split_sources(registry)
+    tools = Registry(ready)
+    if policy is not None and not sources:
+        policy.check(tools)
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -148,10 +168,15 @@ def _listen(settings: Settings) -> socket.socket:
 
 def _say_where(settings: Settings, tokens: Tokens) -> None:
     """Say where the console is, and print the first token, once."""
+    from bascule.console.tokens import DEFAULT_DAYS
+
     print(f"bascule: the console is at {settings.base_url}", file=sys.stderr)
     if not tokens.all():
-        secret, token = tokens.create("admin", "admin", lasts_s=None)
-        print(f"bascule: token {token.id} of admin, shown only now: {secret}", file=sys.stderr)
+        secret, token = tokens.create("admin", "admin", lasts_s=DEFAULT_DAYS * 86_400.0)
+        print(
+            f"bascule: token {token.id} of admin, {DEFAULT_DAYS} days, shown only now: {secret}",
+            file=sys.stderr,
+        )
 
 
 def _keep_log(level: str) -> None:
