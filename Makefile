@@ -45,7 +45,7 @@ versions: venv ## Run the guest's tests, the crawl and the attacks under Debian'
 	@.ci/versions
 
 escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets the seconds of fuzzing
-	@BASCULE_GRAMMAR_EXAMPLES=$$((FUZZ_S * 10)) $(GUEST) $(BIN)/pytest tests/escape tests/property
+	@BASCULE_ALL_ATTACKS=1 BASCULE_GRAMMAR_EXAMPLES=$$((FUZZ_S * 10)) $(GUEST) $(BIN)/pytest tests/escape tests/property
 	@$(BIN)/python -m tests.escape.fuzz_compiler $(FUZZ_S)
 
 coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is printed
@@ -57,7 +57,7 @@ coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is
 
 conformance: venv ## Run model-written scripts, all tasks of two public benchmarks, and a real small model
 	@BASCULE_ALL_TASKS=1 BASCULE_LIVE_MODEL=1 BASCULE_OPENAPI_DOCUMENTS=50 BASCULE_AGENT_EXAMPLES=200 $(GUEST) $(BIN)/pytest tests/conformance \
-	  tests/unit/models/test_agent_properties.py
+	  tests/unit/models/test_agent_properties.py tests/integration/test_mcp_tau2.py
 
 bench: venv ## Measure floors, peers and Bascule in turn, then tokens; tables, verdicts, JSON under artifacts/
 	@$(GUEST) $(BIN)/python -m tests.bench

@@ -6,9 +6,21 @@ they do not skip, because a machine without an engine has proven nothing about c
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("tests.second_attempts",)
+
+# How long an example takes says something about the machine only. In CI the examples are always the same.
+settings.register_profile(
+    "any-machine",
+    settings.get_profile("ci" if os.environ.get("CI") else "default"),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("any-machine")
 
 
 @pytest.fixture(scope="session")

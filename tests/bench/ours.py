@@ -45,9 +45,19 @@ print(time.process_time() - began, file=sys.stderr)
 """
 
 
-@tool(effects="read")
+@tool(effects="read", inline=True)
 def noop(n: int) -> int:
     """Do nothing.
+
+    Args:
+        n: given back.
+    """
+    return n
+
+
+@tool(effects="read")
+def threaded(n: int) -> int:
+    """Do nothing, on a thread of its own as functions that may wait are.
 
     Args:
         n: given back.
@@ -70,7 +80,7 @@ async def slow(n: int) -> int:
 
 def make_executor(backend: Backend) -> Executor:
     """Return an executor with the measured tools; the backend stays open."""
-    return executor_of([noop, slow], backend)
+    return executor_of([noop, threaded, slow], backend)
 
 
 def executor_of(tools: list[AnyTool], backend: Backend) -> Executor:

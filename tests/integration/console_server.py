@@ -109,7 +109,7 @@ class Server:
                     sys.executable, "-m", "bascule.cli.main", "serve", "--store", str(self.store),
                     "--tools", str(self.folder / "tools.py"), "--policy", str(self.folder / "policy.yaml"),
                     "--isolation", "process", "--unsafe-process-isolation", "--hold-warm-s", "0.3",
-                    "--port", self.url.rpartition(":")[2] or "0", *self.flags,
+                    "--port", self.url.rpartition(":")[2] or "0", "--search-tools", "--scratch", *self.flags,
                 ],
                 stderr=stream,
                 stdout=subprocess.DEVNULL,

@@ -334,12 +334,18 @@ def test_the_tools_are_an_mcp_server_for_whoever_may_submit(server: Server) -> N
         http = httpx2.AsyncClient(headers={"authorization": f"Bearer {server.tokens['app']}"}, timeout=60)
         async with http, Client(streamable_http_client(f"{server.url}/mcp", http_client=http)) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
-            answer = await client.call_tool("run_script", {"code": "print(crm.find(name='Ada')['id'])"})
+            code = (
+                "handle = store.put(value=crm.find(name='Ada'))\n"
+                "print(store.get(handle=handle)['id'], [each['name'] for each in search_tools(query='find')])"
+            )
+            answer = await client.call_tool("run_script", {"code": code})
             return tools, str(answer.content)
 
     tools, said = asyncio.run(speak())
     assert "run_script" in tools
+    assert not any(name.startswith("tool-") for name in tools)
     assert "C-1042" in said
+    assert "crm.find" in said
     assert server.api("app", "GET", "/v1/runs?limit=1").json()["runs"][0]["user"] == "app"
     for who, status in (("olga", 403), ("vera", 403), ("ada", 403)):
         assert server.api(who, "POST", "/mcp", {}).status_code == status

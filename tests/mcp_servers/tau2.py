@@ -3,7 +3,8 @@
 The servers write the whole database of a task to disk after every call. Here the last state of a task is
 summed up when the next one begins: calls go to the server's own code, only its persistence is replaced.
 
-    python tau2.py DOMAIN serve|golden SUMMARY
+    python tau2.py DOMAIN serve SUMMARY
+    python tau2.py DOMAIN golden SUMMARY STEP    (every STEP-th task)
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Keeper:
 
 def main() -> None:
     """Serve, or make the golden calls here."""
-    domain, mode, path = sys.argv[1:]
+    domain, mode, path, *step = sys.argv[1:]
     server = importlib.import_module(f"tau2_{domain}_mcp.server")
     keeper = Keeper(server, Path(path))
     if mode == "serve":
@@ -73,7 +74,7 @@ def main() -> None:
         finally:
             keeper.finish()
         return
-    for key, calls in tasks(server, domain).items():
+    for key, calls in list(tasks(server, domain).items())[:: int(step[0])]:
         for name, arguments in calls:
             server._call_business_tool(name, {**arguments, "state_key": key})
     keeper.finish()

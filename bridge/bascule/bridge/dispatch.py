@@ -6,6 +6,7 @@ Also the result stage: what the tool returned becomes JSON bytes, checked and co
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import logging
 import random
@@ -45,8 +46,8 @@ async def call_tool(
 ) -> object:
     """Call the tool and return what it returned; ``read`` and ``idempotent`` ones again where that may help.
 
-    A synchronous tool runs on a worker thread; at its timeout the thread is left behind, for it cannot be
-    ended.
+    A synchronous tool runs on a worker thread, unless it is ``inline``; at its timeout the thread is left
+    behind, for it cannot be ended.
 
     Raises:
         CallFailed: the tool raised, or did not end in time.
@@ -56,12 +57,15 @@ async def call_tool(
     begun = time.perf_counter()
     deadline = asyncio.timeout(tool.timeout_s)
     try:
-        async with deadline:
-            value = await _call_until_it_holds(tool, arguments, context, workers)
+        if tool.inline:  # nothing could end it, and it waits for nothing that could work a moment later
+            value = contextvars.copy_context().run(_call_inline, tool, arguments, context)
+        else:
+            async with deadline:
+                value = await _call_until_it_holds(tool, arguments, context, workers)
         circuits.note(tool, transient_failure=False)
         return value
     except Exception as error:  # whatever a tool raises becomes a failure of this one call
-        if isinstance(error, TimeoutError) and deadline.expired():
+        if isinstance(error, TimeoutError) and not tool.inline and deadline.expired():
             circuits.note(tool, transient_failure=True)
             raise timed_out(tool) from error
         circuits.note(tool, transient_failure=is_transient(error, tool))
@@ -103,6 +107,16 @@ async def _call_until_it_holds(
             reraise=True,
         )
         return await again(once)
+
+
+def _call_inline(tool: AnyTool, arguments: Arguments, context: ToolContext) -> object:
+    """Call an inline tool. An exit of its own making is its failure, not the end of the host."""
+    try:
+        return tool.call(arguments.values, context)
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__} raised") from error
 
 
 async def _ended(call: Awaitable[object]) -> object:

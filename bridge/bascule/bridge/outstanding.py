@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,6 +17,7 @@ import msgspec
 
 from bascule.bridge.completions import Completions
 from bascule.bridge.failure import LimitReached, RunTerminated
+from bascule.bridge.first_step import begin
 from bascule.bridge.history import History, call_command, cancel_command, sleep_command
 from bascule.bridge.journal import EventKind, digest_of
 from bascule.bridge.ledger import CallRecord
@@ -25,6 +26,7 @@ from bascule.bridge.replay import Replay
 from bascule.bridge.result import Status
 from bascule.bridge.sleeper import Sleeper
 from bascule.bridge.verdict import RunStopped, RunSuspended, violation
+from bascule.tools import AnyTool
 from bascule.wire import Call, Delivery, Sleep, ToolFailure
 
 MAX_SEQ: Final = 2**31
@@ -150,10 +152,17 @@ class Outstanding:
         if replay is not None:
             self._go_live(replay.history)
         unstarted, self._unstarted = self._unstarted, []
+        at_once = True
         for record in unstarted:
             seq = record.call.seq
-            if self._calls.get(seq) == (record, None):
-                self._calls[seq] = (record, asyncio.create_task(self._cross(record)))
+            if self._calls.get(seq) != (record, None):
+                continue
+            # Calls are begun in the order of their issue: behind one that has a task, all have.
+            at_once = at_once and _needs_no_task(record, self._shared.registry.get(record.call.tool))
+            rest = begin(self._cross(record)) if at_once else self._cross(record)
+            if rest is not None:
+                self._calls[seq] = (record, asyncio.create_task(_finish(rest)))
+                at_once = False
 
     def note_replayed(self, deliveries: Sequence[Delivery]) -> None:
         """Take note of recorded completions that are delivered again."""
@@ -291,6 +300,21 @@ class Outstanding:
     def _wake_sleeper(self, seq: int) -> None:
         del self._sleeps[seq]
         self._completions.add(seq)
+
+
+def _needs_no_task(record: CallRecord, tool: AnyTool | None) -> bool:
+    """Whether a call ends without a wait, unless somebody must be asked or it has to queue.
+
+    What asks for the current task (a timeout around a business check, a preview, a wait by a rate)
+    must have one of its own.
+    """
+    if tool is None or record.past is not None or not tool.inline or tool.effects != "read":
+        return False
+    return tool.check is None and tool.preview is None and tool.rate is None
+
+
+async def _finish(rest: Awaitable[None]) -> None:
+    await rest
 
 
 def _limit(limit: LimitReached) -> RunStopped:

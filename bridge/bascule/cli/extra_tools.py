@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from bascule.bridge import Store
+    from bascule.models.definitions import Caller
     from bascule.tools.source import AnySource
 
 SearchFlag = Annotated[
@@ -41,3 +42,15 @@ def add_extra_tools(
 
         return [SearchableTools(offered)]
     return offered
+
+
+def extra_callers(*, search_tools: bool, scratch: bool) -> dict[str, Caller]:
+    """Return who may call what the flags added where a model is offered functions of its own.
+
+    Only scripts: the model has functions of these names already, over its own runs.
+    """
+    names = [
+        *(("search_tools", "describe_tool") if search_tools else ()),
+        *(("read_output",) if scratch else ()),
+    ]
+    return dict.fromkeys(names, "script")

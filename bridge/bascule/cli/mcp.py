@@ -11,6 +11,7 @@ import typer
 
 from bascule.cli.driver import Isolation
 from bascule.cli.exits import Exit
+from bascule.cli.extra_tools import ScratchFlag, SearchFlag, add_extra_tools, extra_callers
 from bascule.cli.limit_flags import add_limit_flags
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ _Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runti
 
 _FLAGS: Final[dict[str, Any]] = {
     "tools": _Tools,
+    "search_tools": SearchFlag,
+    "scratch": ScratchFlag,
     "policy": _Policy,
     "user": _User,
     "approve": _Approve,
@@ -88,6 +91,8 @@ def register(app: typer.Typer) -> None:
 def serve_mcp(
     *,
     tools: list[str],
+    search_tools: bool = False,
+    scratch: bool = False,
     policy: list[Path] | None = None,
     user: str | None = None,
     approve: Decider | None = None,
@@ -135,7 +140,7 @@ def serve_mcp(
         try:
             given_tools = load_sources(*tools)
             executor = Executor(
-                given_tools,
+                add_extra_tools(given_tools, kept, search_tools=search_tools, scratch=scratch),
                 policy=Policy.load(*policy) if policy else None,
                 approver=pick_approver(decider),
                 isolation=isolation,
@@ -147,7 +152,9 @@ def serve_mcp(
             )
 
             async def serve() -> None:
-                surface = ToolSurface(executor, direct=direct)  # the tools of sources are there by now
+                # The tools of sources are there by now.
+                callers = extra_callers(search_tools=search_tools, scratch=scratch)
+                surface = ToolSurface(executor, direct=direct, callers=callers)
                 server = make_server(lambda request: surface, console_url=console_url)
                 await serve_descriptors(server, read_from, write_to)
 

@@ -82,6 +82,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
 
     from bascule.bridge import Executor, Policy, ask_elsewhere
     from bascule.bridge.sqlite_store import SqliteStore
+    from bascule.cli.extra_tools import add_extra_tools, extra_callers
     from bascule.cli.serve_mcp import mount_mcp
     from bascule.console import build_app
     from bascule.console.connections import bound_connections
@@ -97,7 +98,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     store = SqliteStore(settings.store)
     database = Database.beside(Path(settings.store))
     executor = Executor(
-        registry,
+        add_extra_tools(registry, store, search_tools=settings.search_tools, scratch=settings.scratch),
         policy=policy,
         approver=ask_elsewhere,
         isolation=settings.isolation,  # type: ignore[arg-type]  # checked by Settings
@@ -109,7 +110,7 @@ def _serve(settings: Settings, limits: Any, listener: socket.socket) -> None:
     if settings.isolation == "process":
         print(f"bascule: {WEAKER}", file=sys.stderr)
     app = build_app(executor, database, settings, sources=registry)
-    mount_mcp(app)
+    mount_mcp(app, callers=extra_callers(search_tools=settings.search_tools, scratch=settings.scratch))
     _tell_waiting_at_start(app, registry)
     _say_where(settings, Tokens(database))
     config = uvicorn.Config(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
@@ -25,24 +26,30 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from bascule.models.definitions import Caller
     from bascule.models.surface import ToolSurface
 
 PATH: Final = "/mcp"
 MAX_SURFACES: Final = 1000
 """Users whose surfaces are kept; the one unused for longest is forgotten, and its labels with it."""
 
+_ALL_BOTH: Final[Mapping[str, Caller]] = MappingProxyType({})
 _log = logging.getLogger("bascule.console")
 
 
-def mount_mcp(app: Starlette) -> bool:
-    """Add the endpoint to a console; return False when the package for it is missing."""
+def mount_mcp(app: Starlette, *, callers: Mapping[str, Caller] = _ALL_BOTH) -> bool:
+    """Add the endpoint to a console; return False when the package for it is missing.
+
+    Args:
+        callers: see `ToolSurface`.
+    """
     if find_spec("mcp") is None:
         _log.info("the mcp package is not installed; there is no endpoint %s", PATH)
         return False
     from bascule.models.mcp_server import build_app
 
     console: Console = app.state.console
-    surfaces = Surfaces(console)
+    surfaces = Surfaces(console, callers)
     inner = build_app(
         surfaces.of,
         console_url=console.settings.base_url,
@@ -64,8 +71,9 @@ def mount_mcp(app: Starlette) -> bool:
 class Surfaces:
     """One surface for each user."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, callers: Mapping[str, Caller] = _ALL_BOTH) -> None:
         self._console = console
+        self._callers = callers
         self._kept: OrderedDict[str, ToolSurface] = OrderedDict()
 
     def of(self, request: Request | None) -> ToolSurface:
@@ -81,7 +89,9 @@ class Surfaces:
             raise LookupError("nobody is served without a token")
         surface = self._kept.get(principal.name)
         if surface is None:
-            surface = self._kept[principal.name] = ToolSurface(self._console.executor, user=principal.user)
+            surface = self._kept[principal.name] = ToolSurface(
+                self._console.executor, user=principal.user, callers=self._callers
+            )
             if len(self._kept) > MAX_SURFACES:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(principal.name)

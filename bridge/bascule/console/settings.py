@@ -27,6 +27,8 @@ class Settings:
 
     store: str = "bascule.db"
     tools: tuple[str, ...] = ()
+    search_tools: bool = False
+    scratch: bool = False
     policy: tuple[str, ...] = ()
     isolation: str = "container"
     unsafe_process_isolation: bool = False

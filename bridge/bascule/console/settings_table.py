@@ -44,6 +44,18 @@ SERVE_SETTINGS: Final[tuple[ServeSetting, ...]] = (
     ServeSetting(
         name="tools", kind="texts", default=(), help="module:attr, module, file.py or file.py:attr."
     ),
+    ServeSetting(
+        name="search_tools",
+        kind="flag",
+        default=False,
+        help="Scripts may call search_tools and describe_tool.",
+    ),
+    ServeSetting(
+        name="scratch",
+        kind="flag",
+        default=False,
+        help="Scripts may keep data: store.put, store.get, store.slice, read_output.",
+    ),
     ServeSetting(name="policy", kind="texts", default=(), help="YAML rule files, layers of the policy."),
     ServeSetting(
         name="isolation",

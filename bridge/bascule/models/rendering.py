@@ -23,6 +23,9 @@ MIN_RESULT_BYTES: Final = 1_000
 """Room for a value, an output and remarks at once, each cut to what can still be said of it."""
 
 MAX_CALLS_SHOWN: Final = 50
+STARTED: Final = ("done", "failed", "running", "unknown")
+"""States of calls that reached their tool."""
+
 _NOTHING: Final = "The script ended without printing anything and without a value."
 
 
@@ -166,7 +169,7 @@ def _data(result: Result, max_bytes: int) -> JsonObject:
             {"seq": call.seq, "tool": call.tool[:200], "state": call.state}
             for call in result.calls[:MAX_CALLS_SHOWN]
         ],
-        "calls_made": len(result.calls),
+        "calls_made": sum(call.state in STARTED for call in result.calls),
     }
     return data
 

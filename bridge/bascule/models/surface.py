@@ -45,11 +45,13 @@ from bascule.models.own_arguments import (
     SearchArguments,
     read_arguments,
 )
-from bascule.models.rendering import MIN_RESULT_BYTES, SurfaceResult, refuse, render_part, render_run
+from bascule.models.rendering import MIN_RESULT_BYTES, STARTED, SurfaceResult, refuse, render_part, render_run
 from bascule.models.run_account import script_of
 from bascule.models.run_tokens import Meter
 from bascule.models.tokens import CountTokens
 from bascule.tools import render_stubs
+from bascule.tools.canonical import check_plain
+from bascule.tools.safe_text import clean_line
 from bascule.tools.search import ToolIndex
 from bascule.tools.stubs import bound_tokens
 
@@ -61,8 +63,6 @@ BUDGET_TOKENS: Final = 4_000
 
 MAX_CODE_CHARS: Final = 256 << 10
 """Longer scripts are refused by the guest anyway."""
-
-_STARTED: Final = ("done", "failed", "running", "unknown")
 
 Direct = Literal["fit", "all", "none"] | Collection[str]
 
@@ -147,6 +147,10 @@ class ToolSurface:
         """
         if not isinstance(arguments, dict):
             return refuse("the arguments must be a JSON object", code="invalid_arguments")
+        try:
+            check_plain(cast("object", arguments), path="arguments")
+        except ValueError as error:
+            return refuse(f"{error}"[:1000], code="invalid_arguments")
         given = cast("dict[str, JsonValue]", arguments)
         direct = self._direct_by_name.get(name)
         if direct is not None and direct.tool is not None:
@@ -158,7 +162,8 @@ class ToolSurface:
             return await self._call_own(own, given, run_id)
         except msgspec.ValidationError as error:
             wanted = ", ".join(own.parameters["properties"])  # type: ignore[arg-type]
-            return refuse(f"{own.name}: {error}. Parameters: {wanted}"[:1000], code="invalid_arguments")
+            text = f"{own.name}: {clean_line(str(error))}. Parameters: {wanted}"
+            return refuse(text[:1000], code="invalid_arguments")
 
     # ------------------------------------------------------------ the calls
 
@@ -185,8 +190,6 @@ class ToolSurface:
                 f"the script has {len(code)} characters, at most {MAX_CODE_CHARS} are accepted",
                 code="script_too_long",
             )
-        if not _is_text(code):
-            return refuse("the script holds half of a surrogate pair", code="invalid_arguments")
         only = (
             None
             if len(self.scriptable) == len(self.executor.registry)
@@ -212,7 +215,7 @@ class ToolSurface:
     def _answer(self, result: Result, script: str, *, direct: bool) -> SurfaceResult:
         for receipt in result.calls:
             tool = self.executor.registry.get(receipt.tool)
-            if tool is not None and receipt.state in _STARTED:
+            if tool is not None and receipt.state in STARTED:
                 self._labels |= tool.labels
         answer = render_run(result, max_bytes=self.max_result_bytes, direct=direct)
         if not script:  # retention dropped it: half an account would be a wrong one
@@ -280,10 +283,13 @@ class ToolSurface:
         return SurfaceResult(text=text, data={"tools": names})
 
     def _describe(self, name: str) -> SurfaceResult:
-        tool = next((each for each in self.scriptable if each.name == name), None)
+        tool = self.executor.registry.get(name)
         if tool is None:
             return self._unknown(name)
-        text = shape(render_stubs([tool], detail="full"), max_bytes=self.max_result_bytes).text
+        stub = render_stubs([tool], detail="full")
+        if tool not in self.scriptable:
+            stub = f"# a function of its own, not for scripts\n{stub}"
+        text = shape(stub, max_bytes=self.max_result_bytes).text
         return SurfaceResult(text=text, data={"name": tool.name, "effects": tool.effects, "stub": text})
 
     # ------------------------------------------------------------ what they need
@@ -337,14 +343,6 @@ class ToolSurface:
             wanted = {direct} if isinstance(direct, str) else set(direct)
             _check_names(self.executor, wanted)
         return tuple(each for each in able if each.tool in wanted | forced)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _no_run(run_id: str) -> SurfaceResult:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from bascule.guest.calls import ToolCall, is_coroutine_like
-from bascule.guest.none_values import ATTRIBUTE_OF_NONE
+from bascule.guest.none_values import VALUE_IS_NONE
 
 _MEANT: dict[tuple[type, str], str] = {
     (list, "push"): "write `.append(...)`",
@@ -81,7 +81,7 @@ def missing_attribute(value: object, name: str, known: Collection[str]) -> Attri
     if kind is dict:
         hint = _MEANT.get((kind, name)) or f'it is a dict: write ["{name}"]'
     elif kind is types.NoneType:
-        hint = ATTRIBUTE_OF_NONE
+        hint = VALUE_IS_NONE
     return hinted(AttributeError(f"{shown_name(kind)!r} object has no attribute {name!r}"), hint)
 
 

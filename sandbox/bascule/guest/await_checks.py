@@ -17,6 +17,23 @@ _USES_VALUES = frozenset(
 )
 """Builtins that need the value of every argument."""
 
+_AWAITED = frozenset({"gather", "wait_for", "sleep", "wait"})
+"""Functions of asyncio whose result is an awaitable."""
+
+_WRITTEN_OUT: dict[type[ast.expr], str] = {
+    ast.List: "a list",
+    ast.ListComp: "a list",
+    ast.Tuple: "a tuple",
+    ast.Dict: "a dict",
+    ast.DictComp: "a dict",
+    ast.Set: "a set",
+    ast.SetComp: "a set",
+    ast.GeneratorExp: "a generator",
+    ast.Constant: "a constant",
+    ast.JoinedStr: "a text",
+    ast.Compare: "a comparison",
+}
+
 _CALLS_KEY = frozenset({"sorted", "min", "max", "filter"})
 
 
@@ -32,6 +49,7 @@ def check_awaits(survey: Survey) -> None:
             _check_await(survey, node)
         if isinstance(node, ast.Call):
             _check_callbacks(survey, own, node)
+            _check_gathered(survey, node)
 
 
 def _own_async(survey: Survey) -> set[str]:
@@ -59,7 +77,43 @@ def _async_name(survey: Survey, own: set[str], call: ast.Call) -> str | None:
     stub = survey.tool_of(call.func)
     if stub is not None:
         return stub.name
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _AWAITED and _is_asyncio(survey, call.func):
+        # On a line of its own it is no tool call that goes missing: a note at the end of the run is enough.
+        is_alone = isinstance(survey.parents.get(call), ast.Expr)
+        return None if is_alone else f"asyncio.{call.func.attr}"
     return call.func.id if isinstance(call.func, ast.Name) and call.func.id in own else None
+
+
+def _is_asyncio(survey: Survey, function: ast.Attribute) -> bool:
+    binders = survey.binders.get("asyncio", [])
+    is_imported = bool(binders) and all(
+        isinstance(binder, ast.alias)
+        and isinstance(survey.parents.get(binder), ast.Import)
+        and binder.name == "asyncio"
+        for binder in binders
+    )
+    return is_imported and isinstance(function.value, ast.Name) and function.value.id == "asyncio"
+
+
+def _check_gathered(survey: Survey, call: ast.Call) -> None:
+    """Find ``gather([...])``: it takes the awaitables one by one."""
+    if not (
+        isinstance(call.func, ast.Attribute) and call.func.attr == "gather" and _is_asyncio(survey, call.func)
+    ):
+        return
+    if survey.is_caught(call, "TypeError"):
+        return
+    for argument in call.args:
+        value, is_item = (
+            survey.only_value(argument.id) if isinstance(argument, ast.Name) else (argument, False)
+        )
+        if not is_item and isinstance(
+            value, ast.ListComp | ast.List | ast.GeneratorExp | ast.Tuple | ast.SetComp | ast.Set
+        ):
+            shown = ast.unparse(argument)
+            shown = shown if len(shown) <= 60 else "calls"
+            message = "asyncio.gather() takes the awaitables one by one, not in a list"
+            survey.find(argument, "missing_star", message, f"write `asyncio.gather(*{shown})`")
 
 
 def _check_call(survey: Survey, call: ast.Call, name: str) -> None:
@@ -128,8 +182,12 @@ def _use(survey: Survey, node: ast.expr) -> str | None:
 
 
 def _check_await(survey: Survey, node: ast.Await) -> None:
-    """Find ``await`` on a built-in function, whose result is no awaitable."""
+    """Find ``await`` on a built-in function or on something written out: neither is an awaitable."""
     call = node.value
+    if type(call) in _WRITTEN_OUT:
+        hint = "leave `await` out; for several calls write `await asyncio.gather(*calls)`"
+        survey.find(node, "needless_await", f"{_WRITTEN_OUT[type(call)]} is no awaitable", hint)
+        return
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
         name = call.func.id
         if name in _USES_VALUES and name in NAMES and name not in survey.binders:

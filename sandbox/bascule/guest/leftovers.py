@@ -34,15 +34,21 @@ class Leftovers:
     def __init__(self, notes: list[Note], loop: Loop) -> None:
         self._notes = notes
         self._loop = loop
-        self._count = 0
+        self._places: dict[tuple[str, str, int | None], tuple[int, int]] = {}
         loop.callback_failed = self.callback_failed
         loop.left_behind = self.task_cancelled
 
     def add(self, code: str, message: str, line: int | None) -> None:
-        """Add a note, up to a bound."""
-        self._count += 1
-        if self._count <= _MAX_NOTES:
-            self._notes.append(Note(code=code, message=bounded(message, _MESSAGE_CHARACTERS), line=line))
+        """Add a note, up to a bound of different ones; one that comes again says how often it came."""
+        text = bounded(message, _MESSAGE_CHARACTERS)
+        key = (code, text, line)
+        if key in self._places:
+            place, times = self._places[key]
+            self._places[key] = place, times + 1
+            self._notes[place] = Note(code=code, message=f"{text} ({times + 1} times)", line=line)
+        elif len(self._places) < _MAX_NOTES:
+            self._places[key] = len(self._notes), 1
+            self._notes.append(Note(code=code, message=text, line=line))
 
     def callback_failed(self, error: Exception) -> None:
         """Note that a callback of the script raised."""

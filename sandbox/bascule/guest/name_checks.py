@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from bascule.guest.advice import did_you_mean, nearest
 from bascule.guest.errors import SCRIPT_ERRORS
-from bascule.guest.rules.modules import MODULES, REFUSED_MODULES, refusal
+from bascule.guest.rules.modules import MODULES, REFUSED_MODULES, missing_name, refusal, tools_may_help
 from bascule.guest.rules.names import HINTS, NAMES
 from bascule.guest.rules.syntax import is_special
 from bascule.guest.survey import Survey
@@ -16,6 +17,7 @@ _OPEN_MODULES = frozenset({"asyncio", "concurrent", "concurrent.futures"})
 
 _GIVEN = {name for name, rule in NAMES.items() if rule.given}
 _MAX_TOOLS = 12
+_NO_IMPORT = "leave the import out, and call the tools by their names"
 
 
 def check_names(survey: Survey) -> None:
@@ -96,13 +98,16 @@ def _check_from(survey: Survey, node: ast.ImportFrom, module: str) -> None:
     names = [alias for alias in names if f"{module}.{alias.name}" not in _OPEN_MODULES]
     if not names:
         return
+    if module not in MODULES and any(_is_tool(survey, alias.name) for alias in names):
+        survey.find(node, "refused_import", f"there is no module `{module}`: the tools are there", _NO_IMPORT)
+        return
     if not _check_module(survey, node, module) or module in _OPEN_MODULES:
         return
     for alias in names:
         if alias.name in MODULES[module] or survey.is_caught(node, "ImportError"):
             continue
         known = MODULES[module]
-        hint = did_you_mean(alias.name, known) or f"it has: {', '.join(sorted(known)[:40])}"
+        hint = missing_name(module, alias.name) or _near_or_all(alias.name, known)
         survey.find(alias, "unknown_import", f"`{module}` has no `{alias.name}` here", hint)
 
 
@@ -116,11 +121,24 @@ def _check_module(survey: Survey, node: ast.AST, name: str) -> bool:
     if top in survey.given:
         hint = f"call `{top}` without an import"
         survey.find(node, "refused_import", f"`{top}` is a tool, not a module: it needs no import", hint)
+    elif _holds_tools(survey, top):
+        survey.find(node, "refused_import", f"there is no module `{name}`: the tools are there", _NO_IMPORT)
     elif near:
         survey.find(node, "refused_import", f"there is no module `{name}`", f"did you mean `{near[0]}`?")
     else:
-        survey.find(node, "refused_import", refusal(name), _tools(survey))
+        message = refusal(name)
+        survey.find(node, "refused_import", message, _tools(survey) if tools_may_help(message) else None)
     return False
+
+
+def _is_tool(survey: Survey, name: str) -> bool:
+    return name in survey.given
+
+
+def _holds_tools(survey: Survey, name: str) -> bool:
+    """Whether the script takes tools for attributes of a module of its invention."""
+    uses = (survey.parents.get(use) for use in survey.loads.get(name, ()))
+    return any(isinstance(use, ast.Attribute) and _is_tool(survey, use.attr) for use in uses)
 
 
 def check_module_attributes(survey: Survey) -> None:
@@ -136,8 +154,12 @@ def check_module_attributes(survey: Survey) -> None:
         if survey.is_caught(node, "AttributeError"):
             continue
         known = MODULES[module]
-        hint = did_you_mean(node.attr, known) or f"it has: {', '.join(sorted(known)[:40])}"
+        hint = missing_name(module, node.attr) or _near_or_all(node.attr, known)
         survey.find(node, "refused_attribute", f"`{module}.{node.attr}` is not available", hint)
+
+
+def _near_or_all(name: str, known: Collection[str]) -> str:
+    return did_you_mean(name, known) or f"it has: {', '.join(sorted(known)[:40])}"
 
 
 def _module_of(survey: Survey, name: str) -> str | None:

@@ -1,52 +1,82 @@
-"""Which expression of the script was None where a value was needed, for the suggestion of an error."""
+"""Which expression of the script was None where a value was needed, and why."""
 
 from __future__ import annotations
 
 import ast
-from typing import cast
+from typing import Final
 
-from bascule.guest.source import Source
+from bascule.guest.failing import Failing, own_nodes
 
-ITEM_OF_NONE = "the value is None: test for None first"
-ATTRIBUTE_OF_NONE = "the value is None: test for that first"
-NONE_HINTS = frozenset({ITEM_OF_NONE, ATTRIBUTE_OF_NONE})
-"""Suggestions that are better when they name the value."""
+VALUE_IS_NONE: Final = "the value is None: test for None first"
+"""The suggestion when the expression cannot be named."""
 
-_MAX_CHARACTERS = 80
+_CHANGES_IN_PLACE = frozenset(
+    {
+        "add",
+        "append",
+        "clear",
+        "discard",
+        "extend",
+        "insert",
+        "remove",
+        "reverse",
+        "shuffle",
+        "sort",
+        "update",
+    }
+)
+"""Methods that change their object and return None."""
 
 
-def none_in(source: Source, place: tuple[int, int, int, int]) -> str | None:
+def explain_none(failing: Failing, message: str) -> str | None:
     """Return the suggestion that names what was None and how it was used, or None when that is not seen.
 
     Args:
-        source: the submitted lines.
-        place: first line, last line, first and end byte offset of the expression that failed.
+        failing: the expression that failed.
+        message: the exception's text; of two operands it says which was None.
     """
-    text = "\n".join(source.line(number) for number in range(1, len(source.lines) + 1))
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    node = failing.node
+    match node:
+        case ast.Subscript():
+            return _said(failing, node.value, f"before `[{failing.shown(node.slice)}]`")
+        case ast.Attribute():
+            return _said(failing, node.value, f"before `.{node.attr}`")
+        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
+            wrong = left if message.find("'NoneType'") < message.find(" and ") else right
+            return _said(failing, wrong, "before calculating with it")
+        case ast.AugAssign():
+            wrong = node.target if message.find("'NoneType'") < message.find(" and ") else node.value
+            return _said(failing, wrong, "before calculating with it")
+        case ast.For(iter=value):
+            return _said(failing, value, "before looping over it")
+        case _:
+            return None
+
+
+def _said(failing: Failing, value: ast.expr, use: str) -> str:
+    if isinstance(value, ast.Await | ast.Call):
+        return _why_returned(failing, value) or f"`{failing.shown(value)}` returned None: test for None {use}"
+    return _why_assigned(failing, value) or f"`{failing.shown(value)}` is None: test for None {use}"
+
+
+def _why_assigned(failing: Failing, value: ast.expr) -> str | None:
+    """Explain a variable that holds what a changing method or a function without return gave."""
+    line = getattr(failing.node, "lineno", 0)
+    binding = failing.last_binding(value.id, line) if isinstance(value, ast.Name) else None
+    return None if binding is None or binding[1] is None else _why_returned(failing, binding[1])
+
+
+def _why_returned(failing: Failing, value: ast.expr) -> str | None:
+    call = value.value if isinstance(value, ast.Await) else value
+    if not isinstance(call, ast.Call):
         return None
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.expr) or place != (
-            node.lineno,
-            node.end_lineno,
-            node.col_offset,
-            node.end_col_offset,
-        ):
-            continue
-        if isinstance(node, ast.Subscript):
-            return _said(text, node.value, f"before `[{_shown(text, node.slice)}]`")
-        if isinstance(node, ast.Attribute):
-            return _said(text, node.value, f"before `.{node.attr}`")
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGES_IN_PLACE:
+        instead = "; sorted(...) returns a list" if call.func.attr == "sort" else ""
+        owner = failing.shown(call.func.value)
+        return f"`{owner}.{call.func.attr}(...)` changes {owner} itself and returns None{instead}"
+    function = failing.function(call.func.id) if isinstance(call.func, ast.Name) else None
+    if function is not None and not any(
+        isinstance(node, ast.Return) and node.value is not None for node in own_nodes(function)
+    ):
+        return f"{function.name}() (line {function.lineno}) has no `return` with a value, so it returns None"
     return None
-
-
-def _said(text: str, value: ast.expr, use: str) -> str:
-    gave = "returned None" if isinstance(value, ast.Call | ast.Await) else "is None"
-    return f"`{_shown(text, value)}` {gave}: test for None {use}"
-
-
-def _shown(text: str, node: ast.expr) -> str:
-    shown = " ".join(cast(str, ast.get_source_segment(text, node)).split())
-    return shown if len(shown) <= _MAX_CHARACTERS else f"{shown[:_MAX_CHARACTERS]}…"

@@ -25,6 +25,7 @@ RAISES: dict[str, str] = {
     "invalid_arguments": "TypeError",
     "missing_await": "TypeError",
     "needless_await": "TypeError",
+    "missing_star": "TypeError",
     "unknown_field": "KeyError",
 }
 """Kinds of findings to the exception that plain Python would have met the mistake with."""

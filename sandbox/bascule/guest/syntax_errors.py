@@ -8,6 +8,8 @@ from bascule.guest.source import Source
 from bascule.wire import ScriptError
 
 _HINTS: tuple[tuple[str, str], ...] = (
+    (r"expected 'except' or 'finally'", "add `except Exception as error:` and what to do then"),
+    (r"outside loop|not properly in loop", "loops alone have it; `return` ends the script or a function"),
     (r"expected ':'", "end the line with `:`"),
     (r"was never closed", "close the bracket"),
     (r"unmatched '(.)'|does not match opening", "check the brackets of this line and the one above"),
@@ -37,11 +39,12 @@ _FOREIGN: tuple[tuple[str, str], ...] = (
     (r"\+\+|--\s*$", "write `+= 1` or `-= 1`"),
     (r"^\s*(const|let|var)\s", "leave out `const`, `let` and `var`"),
     (r"^\s*function\s", "write `def name(...):`"),
-    (r"^\s*else\s+if\b", "write `elif`"),
+    (r"\blambda\b[^:]*:\s*(return|raise|if|for|while|\w+\s*=[^=])", "a lambda is one expression: use `def`"),
     (r"^\s*catch\b", "write `except`"),
     (r"=>", "write a lambda or a function"),
     (r"!\s*\w", "write `not`"),
     (r";\s*$|\{\s*$", "write Python: blocks by indent, no semicolons"),
+    (r"^\s*[A-Z][\w']*(,? [\w'`]+){2,}[.:!]?\s*$", "only Python may stand here: put words behind `#`"),
 )
 
 _NESTED_QUOTES = re.compile(r"""(?i)\b(f|rf|fr)(["'])[^"']*\{[^}"']*\2""")
@@ -60,11 +63,10 @@ def syntax_error(error: SyntaxError, source: Source) -> ScriptError:
         (error.msg or "invalid syntax").removeprefix("f-string: ") if _is_nested(error, source) else error.msg
     )
     name = "Indentation error" if isinstance(error, IndentationError) else "Syntax error"
-    where = f" in line {line}" if line else ""
     hint = _hint(error, source)
     return source.error(
         "syntax_error",
-        f"{name}{where}: {detail or 'invalid syntax'}",
+        f"{name}: {detail or 'invalid syntax'}",
         line=line,
         column=column,
         exception=type(error).__name__,
@@ -85,6 +87,8 @@ def _hint(error: SyntaxError, source: Source) -> str | None:
         other = "'" if used == '"' else '"'
         example = f"{{o[{other}key{other}]}}"
         return f"the f-string uses {used} inside {used}: write {other} inside the braces, as in {example}"
+    if re.match(r"\s*else\s+if\b", text):
+        return "write `elif`"
     for pattern, hint in _HINTS:
         if re.search(pattern, message):
             return hint

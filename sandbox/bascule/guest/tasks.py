@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 from types import CoroutineType, GeneratorType
 from typing import Protocol, cast
 
+from bascule.guest.calls import ToolCall
 from bascule.guest.futures import CancelledError, Future
 from bascule.guest.position import awaiting_line, calling_line
 
@@ -206,12 +207,15 @@ def ensure_future(awaitable: object) -> Future:
 
 def is_awaitable(value: object) -> bool:
     """Return whether ``await value`` can work."""
-    return isinstance(value, CoroutineType) or hasattr(type(value), "__await__")
+    return type(value) is CoroutineType or hasattr(type(value), "__await__")
 
 
 def _drive(awaitable: object) -> Stepped:
-    steps = cast("Awaitable[object]", awaitable).__await__()
-    return steps if isinstance(steps, GeneratorType) else _wrap(cast("Awaitable[object]", awaitable))
+    if not isinstance(awaitable, ToolCall):
+        return _wrap(cast("Awaitable[object]", awaitable))
+    steps = cast("GeneratorType[Future, None, object]", awaitable.__await__())
+    steps.__name__ = awaitable.tool_name
+    return steps
 
 
 async def _wrap(awaitable: Awaitable[object]) -> object:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bascule.guest.none_values import none_in
+from bascule.guest.failing import find_failing
 from bascule.guest.report import describe_exception
 from bascule.guest.rules.modules import missing_in_python
 from bascule.guest.source import Source
@@ -42,8 +42,38 @@ TOOLS = {"find": find}
             "import operator\nsorted([None, None], key=operator.itemgetter(0))",
             "the value is None: test for None first",
         ),
-        ("x = None\nfor y in x:\n    pass", "a value is None: test for None first"),
-        ("a, b = None", "a value is None: test for None first"),
+        ("x = None\nfor y in x:\n    pass", "`x` is None: test for None before looping over it"),
+        ("a, b = None", "the value is None: test for None first"),
+        ("x = None\nx + 1", "`x` is None: test for None before calculating with it"),
+        ("x = None\n1 + x", "`x` is None: test for None before calculating with it"),
+        ("x = None\nx > 1", "`x` is None: test for None before calculating with it"),
+        ("x = None\nx += 1", "`x` is None: test for None before calculating with it"),
+        ("x = None\ny = 1\ny -= x", "`x` is None: test for None before calculating with it"),
+        ("x = None\nx()", "the value is None: test for None first"),
+        (
+            "x = [2, 1].sort()\nx[0]",
+            "`[2, 1].sort(...)` changes [2, 1] itself and returns None; sorted(...) returns a list",
+        ),
+        (
+            "x = []\nfor n in range(2):\n    x = x.append(n)",
+            "`x.append(...)` changes x itself and returns None",
+        ),
+        ("def f(n):\n    n * 2\nf(2) + 1", "f() (line 1) has no `return` with a value, so it returns None"),
+        (
+            "def f(n):\n    def g():\n        return 1\n    return\nx = f(2)\nx[0]",
+            "f() (line 1) has no `return` with a value, so it returns None",
+        ),
+        ("def f(n):\n    return n\nf(None)[0]", "`f(None)` returned None: test for None before `[0]`"),
+        (
+            "async def f():\n    pass\n(await f())[0]",
+            "f() (line 1) has no `return` with a value, so it returns None",
+        ),
+        (
+            "x = []\nx = x.clear()\ny = 1\nfor n in 'ab':\n    y = x[n]\n    x = 2",
+            "`x.clear(...)` changes x itself and returns None",
+        ),
+        ("x, y = None, 1\nx[0]", "`x` is None: test for None before `[0]`"),
+        ("x = None if find() else 1\nx[0]", "`x` is None: test for None before `[0]`"),
         (
             "raise TypeError(\"'NoneType' object is not subscriptable\")",
             "the value is None: test for None first",
@@ -59,7 +89,7 @@ def test_an_error_that_passed_no_line_of_the_script_names_nothing() -> None:
     assert (
         describe_exception(error, Source(lines=("x",))).suggestion == "the value is None: test for None first"
     )
-    assert none_in(Source(lines=("x[",)), (1, 1, 0, 2)) is None
+    assert find_failing(Source(lines=("x[",)), (1, 1, 0, 2)) is None
 
 
 @pytest.mark.parametrize(
@@ -167,3 +197,129 @@ def test_packages_of_the_standard_library_are_known() -> None:
 )
 def test_what_plain_objects_do_not_give_is_named(script: str, message: str) -> None:
     assert run(script).error.message == f"AttributeError: {message}"
+
+
+@pytest.mark.parametrize(
+    ("script", "suggestion"),
+    [
+        ("sorted([{}, {}])", "say what to order by: `key=lambda row"),
+        ("max([])", "there is nothing to choose from: give `default=`"),
+        ("1 / len([])", "test the divisor first"),
+        ("d = {1: 1, 2: 2}\nfor k in d:\n    del d[k]", "loop over a copy"),
+        ("len(n for n in [])", "make a list of it first"),
+        ("map(str, [1])[0]", "make a list of it first"),
+        ("{}.items[0]", "call it: put round brackets behind the name"),
+        ("for n in 3:\n    pass", "to count, loop over `range(n)`"),
+        ("range(4 / 2)", "write `//` or int(...)"),
+        ("from decimal import Decimal\nDecimal(1) * 0.5", "write Decimal(str(number))"),
+        ("import datetime\n'2025' > datetime.date(2025, 1, 1)", "make a date of the text first"),
+        (
+            "from datetime import datetime, timezone\ndatetime.now(timezone.utc) - datetime(2025, 1, 1)",
+            "give both a zone",
+        ),
+        ("'3' > 2", "convert the text with int(...) or float(...)"),
+        ("'%d' % 'three'", "convert the text with int(...) or float(...)"),
+        ("int('1,200')", "clean the text first"),
+        ("import json\njson.loads('{1}')", "the text is no JSON"),
+        ("import re\nre.findall('(', 'x')", "re.escape(text)"),
+        ("'{a} {b}'.format(a=1)", "give .format() a value for 'b'"),
+        ("'{a} {b}'.format_map({'a': 1})", "give .format() a value for 'b'"),
+        ("{'a': 1}.pop('b')", "look at the keys first"),
+        ("'{} {}'.format(1)", "give .format() as many values"),
+        ("raise 'bad'", "raise an exception"),
+        ("sorted([1], reversed=True)", "sorting takes `key` and `reverse`"),
+        ("class A:\n    def f(x):\n        pass\nA().f(1)", "the first parameter of a method is `self`"),
+        ("class A:\n    def f(self):\n        pass\nA().f(1, 2)", None),
+        ("for k, v in {'abc': 1}:\n    pass", "`.items()` gives a dict's pairs"),
+        ("list = [1]\nlist(range(3))", "`list` was assigned in line 1, which hides the function"),
+        ("x = 1\nx[0]()", "look at the value: it has no items"),
+        ("[1][0]()", "a variable hides the function"),
+        ("1()", "a variable hides the function"),
+        ("def f(x):\n    x(1)\nf(3)", "a variable hides the function"),
+        ("[1]['a']", "it is a list: loop over it"),
+        ("for row in find():\n    row['x']", "loop over the list in it, such as `find()['cursor']`"),
+        ("[row['x'] for row in find()]", "loop over the list in it, such as `find()['cursor']`"),
+        (
+            "async def f():\n    return [row['x'] for row in await find()]\nawait f()",
+            "loop over the list in it, such as `(await find())['cursor']`",
+        ),
+        ("for row in 'ab':\n    row['x']", "look at the value: it is not the dict you expect"),
+        ("for a in [1]:\n    for row in (b for b in ['x']):\n        row['x']", "look at the value"),
+        ("row = 'x'\nrow['x']", "look at the value: it is not the dict you expect"),
+        ("'x'['x']", "look at the value: it is not the dict you expect"),
+        ("await find()\nx = find\nfor y in [x()]:\n    await y\n    ','.join([x()])", "write `await` before"),
+        ("import asyncio\nasync def f(x):\n    return await x\nawait f(1)", "leave `await` out"),
+        ("import asyncio\nasync def f(x):\n    return await x\nawait f([1])", "for several calls write"),
+        (
+            "import asyncio\nasync def f(x):\n    return await asyncio.gather(x)\nawait f([find()])",
+            "give each call on its own",
+        ),
+    ],
+)  # fmt: skip
+def test_what_to_write_instead_is_said(script: str, suggestion: str | None) -> None:
+    found = run(script, TOOLS).error.suggestion
+    assert (found is None) if suggestion is None else (suggestion in (found or "")), found
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "suggestion"),
+    [
+        ("x = 1\nif x:\n    x = 2\nelse if x:\n    x = 3", "syntax_error", "write `elif`"),
+        ("try:\n    x = 1\nx", "syntax_error", "add `except Exception as error:`"),
+        ("f = lambda x: return x", "syntax_error", "a lambda is one expression: use `def`"),
+        ("break", "syntax_error", "loops alone have it"),
+        ("x = 1\nThis script prints the build.", "syntax_error", "only Python may stand here"),
+        ("from tools import find\nfind()", "refused_import", "leave the import out"),
+        ("import toolbox\ntoolbox.find()", "refused_import", "leave the import out"),
+        ("import itertolls\nitertolls.chain()", "refused_import", "did you mean `itertools`?"),
+        ("import asyncio\nr = await asyncio.gather([find()])", "missing_star", "asyncio.gather(*[find()])"),
+        ("import asyncio\nc = [find() for n in 'ab']\nr = await asyncio.gather(c)", "missing_star", "(*c)`"),
+        (
+            "import asyncio\nr = await asyncio.gather([find(text='" + 'x' * 50 + "')])",
+            "missing_star",
+            "`asyncio.gather(*calls)`",
+        ),
+        (
+            "import asyncio\nr = asyncio.gather(find())\nfor x in r:\n    await find()",
+            "missing_await",
+            "await asyncio.gather",
+        ),
+        (
+            "import asyncio\nr = asyncio.wait_for(find(), 1)['x']\nawait find()",
+            "missing_await",
+            "asyncio.wait_for",
+        ),
+        ("x = await [find() for n in 'ab']", "needless_await", "for several calls write"),
+        ("x = await f'{1}'", "needless_await", "leave `await` out"),
+    ],
+)  # fmt: skip
+def test_what_is_certainly_wrong_is_said_before_anything_runs(
+    script: str, kind: str, suggestion: str
+) -> None:
+    outcome = run(script, TOOLS)
+    assert (outcome.error.kind, outcome.calls) == (kind, [])
+    assert suggestion in (outcome.error.suggestion or ""), outcome.error
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import asyncio\nasyncio.gather(find())\nawait asyncio.sleep(0)",
+        "import asyncio\nfor calls in [find(), find()]:\n    await asyncio.gather(calls)",
+        "import asyncio\ntry:\n    await asyncio.gather([1])\nexcept TypeError:\n    pass",
+        "import asyncio\nasyncio.sleep(1)\nawait find()",
+        "asyncio = {'gather': list}\nx = asyncio.get('gather')([1])\nawait find()",
+        "class asyncio:\n    gather = list\nx = len(asyncio.gather([1]))\nawait find()",
+    ],
+)
+def test_doubtful_uses_of_asyncio_are_left_to_the_run(script: str) -> None:
+    assert run(script, TOOLS).status == "ok"
+
+
+def test_a_task_of_a_tool_is_named_after_the_tool() -> None:
+    (note,) = run(
+        "import asyncio\nt = [asyncio.ensure_future(find()) for n in 'ab']\nawait asyncio.sleep(0)\n1 / 0",
+        TOOLS,
+    ).notes
+    assert note.message.startswith("the task find() was not finished")
+    assert note.message.endswith("(2 times)")

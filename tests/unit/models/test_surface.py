@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bascule.bridge import Decision, Executor, Policy, Result, User, approve_all
+from bascule.bridge import Decision, Executor, Policy, Result, User, approve_all, deny_all
 from bascule.bridge.result import JsonValue
 from bascule.models import ToolSurface
 from bascule.models.rendering import MIN_RESULT_BYTES, render_run
@@ -113,6 +113,10 @@ async def test_arguments_of_a_direct_call_are_never_read_as_code(forks: ForkBack
         ("run_script", None, "must be a JSON object"),
         ("run_script", {"code": "x" * 300_000}, "at most"),
         ("run_script", {"code": "\ud800"}, "surrogate"),
+        ("run_script", {"\ud800": 1}, "surrogate"),
+        ("run_script", {1: 2}, "not a string"),
+        ("search_tools", {"query": "x", "limit": "\ud800"}, "surrogate"),
+        ("get_run", {"\x1b[31m\u202e": 1}, "` [31m `"),
         ("add", {"a": [[1]] * 3}, "add()"),
         ("add", {"a": float("nan")}, "not a JSON number"),
         ("add", {"a": "\ud800"}, "surrogate"),
@@ -175,6 +179,11 @@ async def test_runs_of_other_users_do_not_exist(forks: ForkBackend, tmp_path: An
         for name in ("get_run", "resume_run"):
             assert (await ToolSurface(his).call(name, {"run_id": done.run_id})).is_error
         assert (await ToolSurface(his).call("read_output", {"handle": done.run_id})).is_error
+        waits = await ToolSurface(hers).call("run_script", {"code": f"mail.send(**{SEND})"})
+        decide_all(hers, Decision(verdict="approve", by="ann"))
+        for executor, user in ((his, None), (hers, User(name="bob"))):
+            taken = await ToolSurface(executor, user=user).call("resume_run", {"run_id": waits.run_id})
+            assert "there is no run" in taken.text
         mine = await ToolSurface(hers).call("read_output", {"handle": done.run_id, "path": "value"})
         assert mine.text == "secret"
 
@@ -258,6 +267,8 @@ async def test_each_tool_is_for_direct_calls_for_scripts_or_for_both(forks: Fork
         assert "mail.send" in names
         assert "refund" not in names
         assert "add" not in names
+        described = await surface.call("describe_tool", {"name": "mail.send"})
+        assert described.text.startswith("# a function of its own, not for scripts\nclass mail:")
         in_script = await surface.call("run_script", {"code": f"mail.send(**{SEND})"})
         directly = await surface.call("refund", {"order": 1, "amount": 1})
         assert in_script.is_error
@@ -394,7 +405,9 @@ def test_every_answer_keeps_its_bound_and_says_when_it_is_cut(
         assert answer.text == whole or "left out" in answer.text
 
 
-KEYS = st.sampled_from(["a", "b", "code", "query", "name", "run_id", "handle"])
+KEYS = st.sampled_from(
+    ["a", "b", "code", "query", "name", "run_id", "handle", "", "\ud800", "\x00", "x" * 5000]
+)
 NAMES = st.sampled_from(
     [
         "add",
@@ -418,5 +431,15 @@ async def test_no_call_of_a_model_raises(forks: ForkBackend, calls: list[tuple[s
         surface = ToolSurface(executor)
         for name, arguments in calls:
             done = await surface.call(name, arguments)
-            assert done.text
+            assert done.text.encode()
             assert len(done.text) < 20_000
+
+
+async def test_only_calls_that_reached_their_tool_count_as_made(forks: ForkBackend) -> None:
+    code = "add(a=1)\ntry:\n    mail.send(to='ann', text='x')\nexcept ToolDenied:\n    pass"
+    async with open_executor(forks, Shop(), approver=deny_all) as executor:
+        done = await ToolSurface(executor).call("run_script", {"code": code})
+    assert done.result is not None
+    assert [call.state for call in done.result.calls] == ["done", "denied"]
+    assert isinstance(done.data, dict)
+    assert done.data["calls_made"] == 1

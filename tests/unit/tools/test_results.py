@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import datetime as dt
 import enum
+import gc
 import json
 import math
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -27,6 +30,9 @@ from pydantic import (
 )
 
 from bascule.tools import AnyTool, ResultInvalid, tool
+from bascule.tools.canonical import MAX_DEPTH
+from bascule.tools.results import _is_plain, _NoPlainFormError, _plain, to_plain  # pyright: ignore[reportPrivateUsage]
+from bascule.tools.returns import LARGE_BYTES
 
 
 class Color(enum.Enum):
@@ -295,3 +301,57 @@ def test_plain_containers_are_not_copied_or_changed() -> None:
     rows: list[dict[str, Any]] = [{"a": 1, "when": dt.date(2025, 1, 1)}, {"a": 2.5, "when": None}]
     assert giving().dump_result(rows) == b'[{"a":1,"when":"2025-01-01"},{"a":2.5,"when":null}]'
     assert rows[0]["when"] == dt.date(2025, 1, 1)
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=12,
+)
+ODD = st.recursive(
+    PLAIN | st.decimals(allow_nan=False) | st.dates() | st.tuples(st.integers(), st.text(max_size=2)),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.integers() | st.text(max_size=2), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(PLAIN | ODD)
+def test_the_quick_look_at_a_whole_value_says_what_the_look_at_each_part_says(value: object) -> None:
+    try:
+        slow: object = _plain(value, 1)
+    except _NoPlainFormError:
+        assert not _is_plain(value)
+        return
+    if _is_plain(value):
+        assert slow == value
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1])
+def test_depth_is_bounded_alike_for_plain_values(depth: int) -> None:
+    value: object = "leaf"
+    for _ in range(depth):
+        value = [value]
+    if depth <= MAX_DEPTH:
+        assert to_plain("t", value) == value
+    else:
+        with pytest.raises(ResultInvalid):
+            to_plain("t", value)
+
+
+def test_the_collector_is_as_it_was_after_a_large_result() -> None:
+    rows = [{"n": number} for number in range(20_000)]
+
+    @tool(effects="read")
+    def many() -> list[dict[str, int]]:
+        """Give many."""
+        return rows
+
+    for enabled in (True, False):
+        (gc.enable if enabled else gc.disable)()
+        try:
+            assert len(many.dump_result(rows)) > LARGE_BYTES
+            assert gc.isenabled() is enabled
+        finally:
+            gc.enable()

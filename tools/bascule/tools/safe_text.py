@@ -1,4 +1,6 @@
-"""Text of unknown origin made safe to stand in a stub: one line, printable, unable to end a docstring."""
+"""Text of unknown origin made safe to stand in a stub: one line, printable, unable to end a docstring or the
+fence around the stubs in a prompt.
+"""
 
 from __future__ import annotations
 
@@ -42,4 +44,4 @@ def _clean_indented(line: str) -> str:
 
 
 def _escape(line: str) -> str:
-    return _QUOTE.sub(r'\\"', line.replace("\\", "\\\\"))
+    return _QUOTE.sub(r'\\"', line.replace("\\", "\\\\")).replace("```", "'''")

@@ -54,6 +54,7 @@ class Tool(Generic[P, R]):
         location: ``file.py:12`` of the function, for messages.
         is_async: whether `call` gives an awaitable.
         reconcile, check_back, check, transient, rate, preview, secrets, examples, version: see `tool`.
+        inline: whether `call` may run on the event loop; see `tool`.
         observed: JSON Schema of earlier results, where no type is declared; a help for readers of the stub
             that nothing is checked against, and no part of the digest. See `bascule.tools.observed`.
     """
@@ -81,6 +82,7 @@ class Tool(Generic[P, R]):
     examples: tuple[Mapping[str, JsonValue], ...] = ()
     version: str | None = None
     observed: JsonSchema | None = None
+    inline: bool = False
     _parameters: Mapping[str, Parameter] = field(repr=False)
     _context: str | None = field(repr=False)
     _result_adapter: TypeAdapter[Any] | None = field(repr=False)
@@ -207,6 +209,7 @@ def tool(
     secrets: Collection[str] = (),
     examples: Sequence[Mapping[str, JsonValue]] = (),
     version: str | None = None,
+    inline: bool = False,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
@@ -230,6 +233,7 @@ def tool(
     secrets: Collection[str] = (),
     examples: Sequence[Mapping[str, JsonValue]] = (),
     version: str | None = None,
+    inline: bool = False,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a sync or async function; usable with and without parentheses.
 
@@ -256,6 +260,9 @@ def tool(
         secrets: names of secrets the function reads from its context; the executor must be given them.
         examples: arguments of good calls, for the documentation that models read; they must be valid.
         version: of the definition, for people; part of the digest.
+        inline: a synchronous function that only computes, for microseconds, and waits for nothing: it is
+            called on the event loop, without a thread. All runs of the host wait for it meanwhile, and no
+            timeout can end it.
 
     Raises:
         ToolDefinitionError: the function cannot be offered as it is written; the message says why.
@@ -290,6 +297,7 @@ def tool(
             secrets=_read_secrets(own_name, secrets, definition.context, location),
             examples=tuple(copy.deepcopy(dict(example)) for example in examples),
             version=_read_version(version, location),
+            inline=_read_inline(own_name, function, location, inline=inline),
             _parameters=definition.parameters,
             _context=definition.context,
             _result_adapter=definition.result_adapter,
@@ -351,6 +359,16 @@ def _read_secrets(
             location=location,
         )
     return tuple(sorted(set(secrets)))
+
+
+def _read_inline(name: str, function: object, location: str | None, *, inline: bool) -> bool:
+    if inline and inspect.iscoroutinefunction(function):
+        raise ToolDefinitionError(
+            "tool_option_invalid",
+            f"{name}(): inline is for synchronous functions; an async one never has a thread; leave it out",
+            location=location,
+        )
+    return inline
 
 
 def _read_version(version: str | None, location: str | None) -> str | None:

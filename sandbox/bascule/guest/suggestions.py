@@ -1,0 +1,209 @@
+"""What to write instead, for an exception that left the script.
+
+The exception is the script's own or CPython's; only its text, its type, the submitted text and the variables
+of the failing line are looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import re
+from typing import Final, cast
+
+from bascule.guest.failing import Failing, Place, find_failing
+from bascule.guest.failing_values import (
+    for_attribute,
+    for_key,
+    for_name,
+    loop_over_dict,
+    plain_text,
+    variables_of,
+)
+from bascule.guest.none_values import VALUE_IS_NONE, explain_none
+from bascule.guest.position import SCRIPT_FILE
+from bascule.guest.source import Source
+
+_HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
+    (TypeError, r"(coroutine|ToolCall|awaitable).*(not|between)", "write `await` before the call"),
+    (
+        TypeError,
+        r"string indices must be integers",
+        "look at the value: it is not the dict you expect; json.loads parses text",
+    ),
+    (
+        TypeError,
+        r"list indices must be integers",
+        'it is a list: loop over it, or take one item first, as in `rows[0]["name"]`',
+    ),
+    (TypeError, r"is not JSON serializable", "use dataclasses.asdict, or json.dumps(value, default=str)"),
+    (TypeError, r"can only concatenate str|must be str, not", "use an f-string, or str(...)"),
+    (TypeError, r"'decimal.Decimal' and 'float'|'float' and 'decimal.Decimal'", "write Decimal(str(number))"),
+    (
+        TypeError,
+        r"'str' and '(datetime\.)?date(time)?'|'(datetime\.)?date(time)?' and 'str'",
+        "make a date of the text first: date.fromisoformat(text) or datetime.fromisoformat(text)",
+    ),
+    (
+        TypeError,
+        r"offset-naive and offset-aware",
+        "give both a zone: value.replace(tzinfo=timezone.utc) for the one that has none",
+    ),
+    (TypeError, r"instances of 'dict' and 'dict'", 'say what to order by: `key=lambda row: row["name"]`'),
+    (
+        TypeError,
+        r"unsupported operand type.*'str'|instances of 'str' and '(int|float)'|'(int|float)' and 'str'|"
+        r"(format|number) is required, not str",
+        "convert the text with int(...) or float(...)",
+    ),
+    (TypeError, r"unhashable type", "use a tuple, or a text, as the key"),
+    (
+        TypeError,
+        r"'(generator|map|filter|zip|enumerate|reversed|set|dict_\w+)'( has no len| object is not subscr)",
+        "make a list of it first: `list(...)`",
+    ),
+    (
+        TypeError,
+        r"'(builtin_function_or_method|method|function|type)' object is not (subscriptable|iterable)",
+        "call it: put round brackets behind the name",
+    ),
+    (TypeError, r"object is not subscriptable", "look at the value: it has no items"),
+    (TypeError, r"'int' object is not iterable", "to count, loop over `range(n)`"),
+    (TypeError, r"'float' object cannot be interpreted as an integer", "write `//` or int(...)"),
+    (
+        TypeError,
+        r"object (list|tuple|set|generator) can't be used in 'await'",
+        "for several calls write `await asyncio.gather(*calls)`",
+    ),
+    (TypeError, r"can't be used in 'await'", "leave `await` out: the value is there already"),
+    (
+        TypeError,
+        r"coroutine or an awaitable is required",
+        "give each call on its own: `asyncio.gather(*calls)`",
+    ),
+    (TypeError, r"exceptions must derive from", 'raise an exception: `raise ValueError("what went wrong")`'),
+    (TypeError, r"invalid keyword argument for sort", "sorting takes `key` and `reverse`"),
+    (
+        ValueError,
+        r"for integer string conversion",
+        "show a part of it: math.log10(n) for its size, n % 10**20 for its end, or hex(n)",
+    ),
+    (
+        ValueError,
+        r"^(min|max)\(\) (arg is an empty|iterable argument is empty)",
+        "there is nothing to choose from: give `default=`, or test for that first",
+    ),
+    (
+        ValueError,
+        r"^invalid literal for int|^could not convert string to float",
+        'clean the text first, as in `text.replace(",", "").strip()`; int(float(text)) reads "3.0"',
+    ),
+    (
+        ValueError,
+        r"values to unpack",
+        "names and values must be as many: look at one value first; `.items()` gives a dict's pairs",
+    ),
+    (
+        json.JSONDecodeError,
+        r"",
+        "the text is no JSON: that has double quotes, true, false and null, and no comma at the end",
+    ),
+    (re.error, r"", "re.escape(text) matches a text as it stands"),
+    (ZeroDivisionError, r"", "test the divisor first: it is 0 when there is nothing to count"),
+    (IndexError, r"Replacement index", "give .format() as many values as the text has braces"),
+    (IndexError, r"", "test the length first: the list may be empty"),
+    (RuntimeError, r"changed size during iteration", "loop over a copy: `for key in list(data):`"),
+)
+
+
+def suggest(error: BaseException, text: str, source: Source) -> str | None:
+    """Return what to write instead, or None when nothing better than the message is known.
+
+    Args:
+        error: what was raised; nothing it holds is trusted.
+        text: its message, bounded.
+        source: the submitted lines.
+    """
+    place = _place(error)
+    failing = None if place is None else find_failing(source, place)
+    if failing is not None and (found := _explain(failing, error, text)) is not None:
+        return found
+    if isinstance(error, KeyError):
+        return for_key(error)
+    if isinstance(error, NameError):
+        return for_name(error, text)
+    if isinstance(error, ImportError):
+        return plain_text(error, "hint")
+    if isinstance(error, AttributeError):
+        return for_attribute(error)
+    if isinstance(error, AssertionError) and not text:
+        return 'give assert a message: `assert condition, "what went wrong"`'
+    if isinstance(error, TypeError) and ("write `await" in text or "ToolCall" in text):
+        return "write `await` before the call"
+    if isinstance(error, TypeError) and "NoneType" in text:
+        return VALUE_IS_NONE
+    if isinstance(error, TypeError) and "object is not callable" in text:
+        return "a variable hides the function: choose another name"
+    return next(
+        (hint for kind, words, hint in _HINTS if isinstance(error, kind) and re.search(words, text)), None
+    )
+
+
+def _place(error: BaseException) -> Place | None:
+    """Return the place of the expression that raised in the script."""
+    found: tuple[int | None, int | None, int | None, int | None] | None = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_filename == SCRIPT_FILE:
+            found = next(itertools.islice(code.co_positions(), traceback.tb_lasti // 2, None), None)
+        traceback = traceback.tb_next
+    return None if found is None or None in found else cast("Place", found)
+
+
+def _explain(failing: Failing, error: BaseException, text: str) -> str | None:
+    """Return what the text of the script itself says about the mistake."""
+    if isinstance(error, TypeError | AttributeError) and "NoneType" in text:
+        return explain_none(failing, text)
+    node = failing.node
+    if isinstance(error, TypeError) and "object is not callable" in text and isinstance(node, ast.Call):
+        return _hidden_function(failing, node)
+    if isinstance(error, TypeError) and "string indices must be" in text:
+        return loop_over_dict(error) or _loop_over_result(failing, error)
+    if isinstance(error, TypeError) and (
+        counted := re.search(r"\.\w+\(\) takes (\d+) pos\w+ arg\w+ but (\d+)", text)
+    ):
+        one_more = int(counted[2]) == int(counted[1]) + 1
+        return "the first parameter of a method is `self`" if one_more else None
+    if isinstance(error, KeyError) and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return f"give .format() a value for {text}" if node.func.attr in ("format", "format_map") else None
+    return None
+
+
+def _hidden_function(failing: Failing, call: ast.Call) -> str | None:
+    binding = failing.last_binding(call.func.id, call.lineno) if isinstance(call.func, ast.Name) else None
+    if binding is None:
+        return None
+    name = failing.shown(call.func)
+    return f"`{name}` was assigned in line {binding[0]}, which hides the function: choose another name"
+
+
+def _loop_over_result(failing: Failing, error: BaseException) -> str | None:
+    """Explain a text that is a key, because the script loops over a dict that it gave no name."""
+    node = failing.node
+    if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)):
+        return None
+    name = node.value.id
+    key = variables_of(error).get(name)
+    for loop in ast.walk(failing.tree):
+        if not (isinstance(loop, ast.For | ast.comprehension) and isinstance(loop.target, ast.Name)):
+            continue
+        if loop.target.id == name and isinstance(loop.iter, ast.Call | ast.Await) and type(key) is str:
+            result = failing.shown(loop.iter)
+            inner = f"({result})" if isinstance(loop.iter, ast.Await) else result
+            return (
+                f"`{result}` gave a dict, and a loop over a dict gives its keys, here {key[:60]!r}: "
+                f"loop over the list in it, such as `{inner}[{key[:60]!r}]`"
+            )
+    return None
