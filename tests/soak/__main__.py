@@ -84,6 +84,8 @@ class Soak:
                         self._done += 1
                         self.counts[told["status"] + (f" {told['kind']}" if told["kind"] else "")] += 1
                         self.wrong += told["status"] == "ok" and not told["right"]
+                        if told["kind"]:
+                            self.counts[f"    because: {told['why']}"] += 1
                     case "refused":
                         self.counts[f"refused {told['code']}"] += 1
                     case "start":

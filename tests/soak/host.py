@@ -41,7 +41,8 @@ async def has_run(executor: Executor, number: int) -> bool:
         tell(event="refused", code=error.code)
         return False
     kind = None if result.error is None else result.error.kind
-    tell(event="run", status=result.status, kind=kind, right=result.value == 10 * number)
+    why = None if result.error is None else result.error.message
+    tell(event="run", status=result.status, kind=kind, why=why, right=result.value == 10 * number)
     return True
 
 

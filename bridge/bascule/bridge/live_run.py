@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import Final
 
 import msgspec
 
@@ -27,6 +28,9 @@ from bascule.bridge.run import Conversation
 from bascule.bridge.verdict import RunStopped, RunSuspended, judge, violation
 from bascule.sandbox import Ending, SandboxClosed
 from bascule.wire import Finish, FrameError
+
+_FROM_OUTSIDE: Final = (signal.SIGKILL, signal.SIGTERM)
+"""Signals by which operators and stopping engines end a guest."""
 
 
 class LiveRun:
@@ -145,9 +149,12 @@ class LiveRun:
         return self._result(finish, stopped, ending, wall_s=wall_s)
 
     def _was_killed(self, ending: Ending) -> bool:
-        """Tell whether somebody else killed the guest: neither the host, nor the kernel for what it used."""
+        """Tell whether somebody else ended the guest: neither the host, nor the kernel for what it used."""
         used_up = ending.oom_killed or self._clock.active_s >= self._around.limits.cpu_s
-        return ending.signal == signal.SIGKILL and not ending.killed and not used_up
+        if ending.killed or used_up:
+            return False
+        # Whoever built the sandbox and cannot say how it ended was restarted or is gone, and took it along.
+        return ending.exit_code is None or ending.signal in _FROM_OUTSIDE
 
     @property
     def used_s(self) -> float:

@@ -61,13 +61,6 @@ class Failing:
                 return node
         return None
 
-    def parent(self) -> ast.AST | None:
-        """Return the node around the one that failed."""
-        return next(
-            (node for node in ast.walk(self.tree) if self.node in ast.iter_child_nodes(node)),
-            None,
-        )
-
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of a function without those of functions inside it."""

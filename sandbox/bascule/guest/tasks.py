@@ -207,15 +207,14 @@ def ensure_future(awaitable: object) -> Future:
 
 def is_awaitable(value: object) -> bool:
     """Return whether ``await value`` can work."""
-    return isinstance(value, CoroutineType) or hasattr(type(value), "__await__")
+    return type(value) is CoroutineType or hasattr(type(value), "__await__")
 
 
 def _drive(awaitable: object) -> Stepped:
-    steps = cast("Awaitable[object]", awaitable).__await__()
-    if not isinstance(steps, GeneratorType):
+    if not isinstance(awaitable, ToolCall):
         return _wrap(cast("Awaitable[object]", awaitable))
-    if isinstance(awaitable, ToolCall):
-        steps.__name__ = awaitable.tool_name
+    steps = cast("GeneratorType[Future, None, object]", awaitable.__await__())
+    steps.__name__ = awaitable.tool_name
     return steps
 
 

@@ -111,7 +111,6 @@ async def test_a_flood_of_output_ends_the_run_with_what_fits() -> None:
         ),
         (replace(EXITED, exit_code=3), "failed", "guest_crashed"),
         (replace(EXITED, exit_code=0), "failed", "guest_crashed"),
-        (replace(EXITED, exit_code=None), "failed", "guest_crashed"),
     ],
 )
 async def test_a_guest_that_ends_before_it_finished_never_succeeds(
@@ -262,3 +261,37 @@ async def test_a_closed_executor_runs_nothing() -> None:
     await executor.close()
     with pytest.raises(ExecutorClosedError):
         await executor.run(SCRIPT)
+
+
+@pytest.mark.parametrize(
+    ("ending", "started"),
+    [
+        (replace(EXITED, exit_code=137, signal=9), 2),
+        (replace(EXITED, exit_code=143, signal=15), 2),
+        (replace(EXITED, exit_code=None), 2),  # the engine was restarted and knows nothing of it
+        (replace(EXITED, exit_code=139, signal=11), 1),
+        (replace(EXITED, exit_code=3), 1),
+    ],
+)
+async def test_a_guest_that_somebody_else_ended_is_replaced_and_one_that_crashed_is_not(
+    ending: Ending, started: int
+) -> None:
+    lives = 0
+
+    async def guest(line: Line) -> Ending:
+        nonlocal lives
+        lives += 1
+        await line.greet()
+        line.act([line.call("echo")])
+        if lives == 1:
+            return ending
+        await line.done()
+        line.finish("well")
+        return EXITED
+
+    backend = GuestBackend(guest)
+    async with Executor([echo], backend=backend) as executor:
+        result = await executor.run(SCRIPT)
+    assert len(backend.sandboxes) == started
+    expected = ("ok", None) if started == 2 else ("failed", "guest_crashed")
+    assert (result.status, result.error and result.error.kind) == expected

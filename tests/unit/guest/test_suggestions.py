@@ -68,6 +68,10 @@ TOOLS = {"find": find}
             "async def f():\n    pass\n(await f())[0]",
             "f() (line 1) has no `return` with a value, so it returns None",
         ),
+        (
+            "x = []\nx = x.clear()\ny = 1\nfor n in 'ab':\n    y = x[n]\n    x = 2",
+            "`x.clear(...)` changes x itself and returns None",
+        ),
         ("x, y = None, 1\nx[0]", "`x` is None: test for None before `[0]`"),
         ("x = None if find() else 1\nx[0]", "`x` is None: test for None before `[0]`"),
         (

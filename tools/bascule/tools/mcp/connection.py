@@ -24,8 +24,8 @@ from bascule.tools.imported.failures import ServiceFailed, lost_call
 from bascule.tools.imported.secrets import spell_secrets
 from bascule.tools.mcp.config import ServerConfig
 from bascule.tools.mcp.stderr_tail import StderrTail
+from bascule.tools.options import Effects
 from bascule.tools.safe_text import clean_line
-from bascule.tools.tool import Effects
 
 MAX_PAGES: Final = 100
 MAX_TOOLS: Final = 5000
