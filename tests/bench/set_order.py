@@ -1,6 +1,6 @@
 """In how many orders a set of functions, classes or plain objects is gone through, over many guest processes.
 
-Run as ``python -m tests.bench.set_order [RUNS]``, and under ``setarch -R`` to see it without random addresses.
+Run as ``python -m tests.bench.set_order [RUNS]``, and under ``setarch -R`` for addresses that are not random.
 """
 
 from __future__ import annotations
