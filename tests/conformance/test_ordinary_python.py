@@ -114,7 +114,7 @@ DELIBERATE: dict[str, tuple[str, str]] = {
         "id() counts objects: one that is gone does not give its number to the next",
     ),
 }
-"""Files that ask for what is other here on purpose: which lines ask, and why. All other lines are compared."""
+"""Files that ask for what is other here on purpose: which lines ask, and why. The others are compared."""
 
 
 def same_end(error: str | None, result: Result) -> bool:
