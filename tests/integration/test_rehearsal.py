@@ -68,6 +68,18 @@ def test_using_a_withheld_result_ends_it_at_that_line() -> None:
     assert "There may be more: the rehearsal ends here" in found.describe()
 
 
+def test_asking_whether_a_withheld_result_is_none_ends_it_and_asking_that_of_a_read_does_not() -> None:
+    ran: list[str] = []
+    script = "n = stock('a')\nif n is not None:\n    r = order('a')\nif r is None:\n    order('b')\nlog('c')"
+    found = rehearse(script, ran)
+    assert ran == ["stock a"]
+    assert [each.arguments for each in found.effects] == [b'{"count":1,"sku":"a"}']
+    assert not found.complete
+    assert "There may be more: the rehearsal ends here" in found.describe()
+    assert found.result.error is not None
+    assert found.result.error.line == 4
+
+
 def test_a_read_that_asks_is_withheld_and_a_denied_call_is_denied() -> None:
     ran: list[str] = []
     policy = """

@@ -215,7 +215,8 @@ class Executor:
         around = replace(
             self._surroundings(backend), rehearsal=wanted, store=MemoryStore(rates=self._store.rates)
         )
-        result = await run_script(self._order(script, seed, backend, None), around)
+        order = replace(self._order(script, seed, backend, None), rehearsal=True)
+        result = await run_script(order, around)
         return Rehearsal(effects=tuple(wanted.found), complete=result.status == "ok", result=result)
 
     async def resume(self, run_id: str, *, wait: bool = True) -> Result:

@@ -56,6 +56,7 @@ class RunOrder:
         session, ordinal: the session it belongs to, and its place in it.
         labels: what the run is taken to have read already, before its first call.
         command: how it is begun, where that is on a command line.
+        rehearsal: results of its calls are withheld.
     """
 
     run_id: str
@@ -72,6 +73,7 @@ class RunOrder:
     ordinal: int = 0
     labels: frozenset[str] = frozenset()
     command: CommandLine | None = None
+    rehearsal: bool = False
 
     @property
     def script_sha256(self) -> str:
@@ -87,6 +89,7 @@ class RunOrder:
             now=self.now,
             limits=self.guest_limits,
             session=self.session is not None,
+            rehearsal=self.rehearsal,
         )
 
     def record(

@@ -77,6 +77,7 @@ class Start(Frame, frozen=True, kw_only=True, tag="start"):
         seed: decides random, uuid4 and secrets; 0 <= seed < 2**63.
         now: host time as seconds since the epoch, UTC; the script's clock stands still until a delivery.
         session: the guest keeps the script's variables after its Finish and takes another Start.
+        rehearsal: results are withheld; the guest watches for their use more closely than it need else.
     """
 
     script: str
@@ -85,6 +86,7 @@ class Start(Frame, frozen=True, kw_only=True, tag="start"):
     now: float
     limits: GuestLimits
     session: bool = False
+    rehearsal: bool = False
 
 
 class ToolFailure(Frame, frozen=True, kw_only=True, tag="failure"):

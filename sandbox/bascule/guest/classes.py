@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from bascule.guest.rules.attributes import EXTENSIBLE
 from bascule.guest.tables import Tables
+from bascule.guest.withheld import Withheld
 
 _UNNAMED: frozenset[type] = frozenset(
     kind
@@ -210,6 +211,8 @@ class ScriptClasses:
 
     def class_of(self, value: object) -> object:
         """Return what ``type(value)`` and ``value.__class__`` give a script."""
+        if type(value) is Withheld:
+            value.use()
         return self.view(type if isinstance(value, TypeView) else type(value))
 
     def view(self, cls: type) -> object:

@@ -19,6 +19,7 @@ from bascule.guest import hidden
 from bascule.guest.bindings import survey_bindings
 from bascule.guest.cleanup import clean_text, clean_tree
 from bascule.guest.hidden import GuardedNames
+from bascule.guest.identity import IdentityWatch
 from bascule.guest.outline import MAX_BLOCKS, Outline, outline, too_many_blocks
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.source import Source
@@ -128,7 +129,7 @@ def parse_script(text: str, *, tool_names: Collection[str]) -> ParsedScript:
 
 
 def try_compile(
-    parsed: ParsedScript, *, force_async: bool | None = None
+    parsed: ParsedScript, *, force_async: bool | None = None, rehearsal: bool = False
 ) -> tuple[CompiledScript | None, list[ScriptError]]:
     """Compile a parsed script, or return what is wrong with it; one of the two is empty.
 
@@ -141,6 +142,8 @@ def try_compile(
             made = transformer.visit_Module(parsed.tree)
             if transformer.findings:
                 return None, transformer.findings
+            if rehearsal:
+                made = IdentityWatch().visit(made)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 code = named_as_in_a_module(compile(made, SCRIPT_FILE, "exec", dont_inherit=True))

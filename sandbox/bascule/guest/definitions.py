@@ -18,6 +18,25 @@ _CLASS_KEYWORDS = frozenset({"total"})
 """Class keywords that are plain data to the metaclass that reads them (TypedDict)."""
 
 
+_FIELDS = "use a property for each name, or a dict as a field"
+_INSTEAD: dict[str, str] = {
+    "__await__": "write an `async def` method and await its call",
+    "__class_getitem__": "inherit from Generic",
+    "__del__": "use a context manager",
+    "__delattr__": _FIELDS,
+    "__get__": "use a property",
+    "__getattr__": _FIELDS,
+    "__getattribute__": _FIELDS,
+    "__init_subclass__": "use a class decorator that registers the class",
+    "__instancecheck__": "inherit from the class, or from ABC",
+    "__new__": "use an ordinary method, or a function that makes the object",
+    "__set__": "use a property",
+    "__set_name__": "use a property",
+    "__setattr__": _FIELDS,
+}
+"""What to write instead of a special method that classes may not define."""
+
+
 class DefinitionRules(StatementRules):
     """Visits functions and classes."""
 
@@ -76,9 +95,7 @@ class DefinitionRules(StatementRules):
                 node,
                 f"a class may not define `{node.name}`",
                 kind="refused_name",
-                suggestion="use an ordinary method, or a function that makes the object"
-                if node.name == "__new__"
-                else "use an ordinary method",
+                suggestion=_INSTEAD.get(node.name, "use an ordinary method"),
             )
             return
         self.check_bound_name(node, node.name)

@@ -26,7 +26,7 @@ from bascule.guest.rules.syntax import SPECIAL_METHODS, attribute_problem
 from bascule.guest.shims import Shim, annotation, bound_to, unbound
 from bascule.guest.specials import Specials
 from bascule.guest.tables import Tables, Verdict
-from bascule.guest.withheld import Withheld
+from bascule.guest.withheld import Withheld, see, see_inside
 
 _super_self = super.__dict__["__self__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
@@ -84,6 +84,8 @@ class Guards:
             hidden.PERCENT_IN_PLACE: percent_in_place,
             hidden.TEXT: frozenset({str}),
             hidden.METACLASSES: METACLASSES,
+            hidden.SEE: see,
+            hidden.SEE_INSIDE: see_inside,
             **{hidden.allowed_set(name): self._allowed_types(name) for name in names.attributes},
             **{hidden.class_set(name): self._class_names.setdefault(name, set()) for name in names.classes},
             **{hidden.super_set(name): self._super_names.setdefault(name, set()) for name in names.supers},

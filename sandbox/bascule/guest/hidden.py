@@ -42,6 +42,8 @@ TARGET, KEY = "<target>", "<key>"  # parts of the target of `x.y %= ...`, which 
 INNER_TEMPORARY = "<u>"  # the same inside comprehensions, where it is a closure variable
 
 METACLASSES = "<metaclasses>"  # frozenset of metaclasses whose classes hash by identity
+SEE = "<see>"  # what stands beside `is`, in a rehearsal: returned, unless it is withheld
+SEE_INSIDE = "<see inside>"  # what is matched, in a rehearsal: returned, unless a withheld result is in it
 RECEIVER = "<self>"  # whether the first argument of this method is of a plain script class
 
 _Node = TypeVar("_Node", bound=ast.AST)

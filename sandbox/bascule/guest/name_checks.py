@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from bascule.guest.advice import did_you_mean, nearest
 from bascule.guest.errors import SCRIPT_ERRORS
-from bascule.guest.rules.modules import MODULES, REFUSED_MODULES, refusal
+from bascule.guest.rules.modules import MODULES, REFUSED_MODULES, missing_name, refusal, tools_may_help
 from bascule.guest.rules.names import HINTS, NAMES
 from bascule.guest.rules.syntax import is_special
 from bascule.guest.survey import Survey
@@ -106,7 +107,7 @@ def _check_from(survey: Survey, node: ast.ImportFrom, module: str) -> None:
         if alias.name in MODULES[module] or survey.is_caught(node, "ImportError"):
             continue
         known = MODULES[module]
-        hint = did_you_mean(alias.name, known) or f"it has: {', '.join(sorted(known)[:40])}"
+        hint = missing_name(module, alias.name) or _near_or_all(alias.name, known)
         survey.find(alias, "unknown_import", f"`{module}` has no `{alias.name}` here", hint)
 
 
@@ -125,7 +126,8 @@ def _check_module(survey: Survey, node: ast.AST, name: str) -> bool:
     elif near:
         survey.find(node, "refused_import", f"there is no module `{name}`", f"did you mean `{near[0]}`?")
     else:
-        survey.find(node, "refused_import", refusal(name), _tools(survey))
+        message = refusal(name)
+        survey.find(node, "refused_import", message, _tools(survey) if tools_may_help(message) else None)
     return False
 
 
@@ -152,8 +154,12 @@ def check_module_attributes(survey: Survey) -> None:
         if survey.is_caught(node, "AttributeError"):
             continue
         known = MODULES[module]
-        hint = did_you_mean(node.attr, known) or f"it has: {', '.join(sorted(known)[:40])}"
+        hint = missing_name(module, node.attr) or _near_or_all(node.attr, known)
         survey.find(node, "refused_attribute", f"`{module}.{node.attr}` is not available", hint)
+
+
+def _near_or_all(name: str, known: Collection[str]) -> str:
+    return did_you_mean(name, known) or f"it has: {', '.join(sorted(known)[:40])}"
 
 
 def _module_of(survey: Survey, name: str) -> str | None:

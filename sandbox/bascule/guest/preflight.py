@@ -22,18 +22,21 @@ MAX_FINDINGS = 25
 _CHECKS = (check_imports, check_names, check_module_attributes, check_tool_calls, check_awaits, check_fields)
 
 
-def check_script(text: str, stubs: Sequence[ToolStub], known: Collection[str] = ()) -> CompiledScript:
+def check_script(
+    text: str, stubs: Sequence[ToolStub], known: Collection[str] = (), *, rehearsal: bool = False
+) -> CompiledScript:
     """Compile a script and check it against its tools.
 
     Args:
         known: names that earlier scripts of the session have left.
+        rehearsal: it is only rehearsed; see `bascule.guest.identity`.
 
     Raises:
         ScriptRefused: with all findings of compiler and checks in one list, by line.
     """
     parsed = parse_script(text, tool_names=[stub.name for stub in stubs])
     findings = check_calls(parsed, stubs, known)
-    compiled, errors = try_compile(parsed)
+    compiled, errors = try_compile(parsed, rehearsal=rehearsal)
     found = ordered([*errors, *findings])
     if compiled is None or found:
         raise ScriptRefused(tuple(found))

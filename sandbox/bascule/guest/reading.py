@@ -78,6 +78,8 @@ class About:
             answer = self._fields_of_dataclass(value)
         elif name == "__members__":
             answer = dict(value.__members__) if isinstance(value, enum.EnumMeta) else None
+        elif name == "__notes__":
+            answer = _notes(value)
         else:
             if isinstance(value, BaseException):
                 return value.__cause__ if name == "__cause__" else value.__context__
@@ -94,6 +96,9 @@ class About:
             return value.tool_name  # type: ignore[attr-defined,no-any-return]
         if kind is Facade:
             return value.__name__  # type: ignore[attr-defined,no-any-return]
+        if self._classes.is_known(kind):
+            own = (_own_fields(value) or {}).get(name)  # as functools.update_wrapper sets it
+            return own if type(own) is str else None
         if kind in _NAMED or isinstance(value, type):
             found: object = getattr(value, name, None)
             return found if type(found) is str else None
@@ -126,12 +131,23 @@ class About:
     def _fields(self, value: object) -> dict[str, object] | None:
         if isinstance(value, type) or not self._classes.is_known(type(value)):
             return None
-        try:
-            fields: object = object.__getattribute__(value, "__dict__")
-        except AttributeError:
+        fields = _own_fields(value)
+        if fields is None:
             return None
-        known = cast("dict[object, object]", fields)
-        return {key: item for key, item in known.items() if type(key) is str and not _is_internal(key)}
+        return {key: item for key, item in fields.items() if type(key) is str and not _is_internal(key)}
+
+
+def _notes(error: object) -> list[object] | None:
+    notes = (_own_fields(error) or {}).get("__notes__") if isinstance(error, BaseException) else None
+    return list(cast("list[object]", notes)) if isinstance(notes, list) else None
+
+
+def _own_fields(value: object) -> dict[object, object] | None:
+    try:
+        fields: object = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return cast("dict[object, object]", fields)
 
 
 def _is_internal(name: str) -> bool:

@@ -35,7 +35,7 @@ def run_script(run: Run) -> Finish:
     """
     known = names_left(run.namespace) if run.namespace is not None else ()
     try:
-        compiled = check_script(run.start.script, run.start.tools, known)
+        compiled = check_script(run.start.script, run.start.tools, known, rehearsal=run.start.rehearsal)
     except ScriptRefused as refused:
         return run.finish("refused", errors=refused.errors)
     run.compiled = compiled

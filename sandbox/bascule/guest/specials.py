@@ -37,6 +37,8 @@ def _arguments(value: tuple[object, ...]) -> tuple[tuple[object, ...]]:
 
 
 _OPERATIONS: dict[str, Callable[..., object]] = {
+    "__aiter__": aiter,
+    "__anext__": anext,
     "__call__": _call,
     "__contains__": operator.contains,
     "__fspath__": _text,

@@ -63,11 +63,10 @@ def syntax_error(error: SyntaxError, source: Source) -> ScriptError:
         (error.msg or "invalid syntax").removeprefix("f-string: ") if _is_nested(error, source) else error.msg
     )
     name = "Indentation error" if isinstance(error, IndentationError) else "Syntax error"
-    where = f" in line {line}" if line else ""
     hint = _hint(error, source)
     return source.error(
         "syntax_error",
-        f"{name}{where}: {detail or 'invalid syntax'}",
+        f"{name}: {detail or 'invalid syntax'}",
         line=line,
         column=column,
         exception=type(error).__name__,

@@ -207,7 +207,7 @@ def ensure_future(awaitable: object) -> Future:
 
 def is_awaitable(value: object) -> bool:
     """Return whether ``await value`` can work."""
-    return isinstance(value, CoroutineType) or hasattr(type(value), "__await__")
+    return type(value) is CoroutineType or hasattr(type(value), "__await__")
 
 
 def _drive(awaitable: object) -> Stepped:

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar, cast
 from RestrictedPython.transformer import RestrictingNodeTransformer
 
 from bascule.guest.bindings import Bindings
+from bascule.guest.rules.names import NAMES
 from bascule.guest.rules.syntax import SYNTAX, SyntaxRule, name_problem
 from bascule.guest.source import Source
 from bascule.wire import ScriptError
@@ -200,4 +201,6 @@ class Walker(RestrictingNodeTransformer):
             return
         problem = name_problem(name) or name_problem(self.mangled(name))
         if problem:
-            self.refuse(node, problem, kind="refused_name", suggestion="choose another name")
+            rule = NAMES.get(name) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else None
+            hint = rule.substitute if rule else "choose another name"
+            self.refuse(node, problem, kind="refused_name", suggestion=hint)

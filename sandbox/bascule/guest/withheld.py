@@ -1,15 +1,18 @@
 """What a script holds in a rehearsal in place of a result that does not exist yet. Using it ends it.
 
 It may be kept, passed around, put into lists and returned, because none of that depends on what it is. Every
-other use would be a guess, so the run ends at that line, at once: nothing of the script unwinds.
+other use would be a guess, so the run ends at that line, at once: nothing of the script unwinds. Python has
+no hook for ``is`` and for most patterns; `bascule.guest.identity` puts one in.
 """
 
 from __future__ import annotations
 
-from typing import NoReturn, cast
+from typing import NoReturn, TypeVar, cast
 
 from bascule.guest.ending import Ender
 from bascule.guest.position import calling_line
+
+T = TypeVar("T")
 
 
 class Withheld:
@@ -30,6 +33,22 @@ class Withheld:
             " which was withheld",
             line=calling_line(),
         )
+
+    # What `isinstance` looks at when the type itself is not the one it is asked for.
+    __class__ = property(use)  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
+
+def see(value: T) -> T:
+    """Return a value that the script asks about with ``is``; end the rehearsal if it is withheld."""
+    if isinstance(value, Withheld):
+        value.use()
+    return value
+
+
+def see_inside(value: T) -> T:
+    """Return a value that the script matches; end the rehearsal if it is withheld, or holds what is."""
+    end_if_withheld(value)
+    return value
 
 
 def end_if_withheld(value: object) -> None:

@@ -206,6 +206,7 @@ def run(
     batch: bool = False,
     seed: int = 0,
     host: MemoryHost | None = None,
+    rehearsal: bool = False,
     **limits: int,
 ) -> Outcome:
     """Run a script in this process.
@@ -218,13 +219,21 @@ def run(
         batch: see MemoryHost.
         seed: of the run, and of a random order.
         host: plays the host instead of one made from ``tools``, ``order`` and ``batch``.
+        rehearsal: see Start.
         **limits: fields of GuestLimits to change.
     """
     if host is None:
         host = MemoryHost(tools=tools or {}, order=order, batch=batch, rng=random.Random(seed))
     if stubs is None:
         stubs = [stub_of(name, function) for name, function in (tools or {}).items()]
-    start = Start(script=script, tools=tuple(stubs), seed=seed, now=NOW, limits=guest_limits(**limits))
+    start = Start(
+        script=script,
+        tools=tuple(stubs),
+        seed=seed,
+        now=NOW,
+        limits=guest_limits(**limits),
+        rehearsal=rehearsal,
+    )
     part = Run(start, host, _end)
     finish = host.take_finish(run_script(part))
     if part.loop.tasks:

@@ -174,3 +174,24 @@ def test_a_text_as_formatter_reads_no_attribute_of_a_record() -> None:
     assert outcome.status == "failed"
     assert "_target" in outcome.error.message
     assert outcome.output == ""
+
+
+def test_an_adapter_merges_what_a_record_adds() -> None:
+    outcome = run(
+        "import logging\nlogging.basicConfig(format='%(a)s %(b)s %(message)s')\n"
+        "log = logging.LoggerAdapter(logging.getLogger('x'), {'a': 1}, merge_extra=True)\n"
+        "log.error('m', extra={'b': 2})\n"
+    )
+    assert (outcome.errors, outcome.output) == ((), "1 2 m\n")
+
+
+def test_an_adapter_needs_a_logger() -> None:
+    assert (
+        "LoggerAdapter(logging.getLogger(name)"
+        in run("import logging\nlogging.LoggerAdapter(5)\n").error.message
+    )
+    chain = (
+        "import logging\na = logging.getLogger('x')\n"
+        "for _ in range(25):\n    a = logging.LoggerAdapter(a, {})\n"
+    )
+    assert "LoggerAdapter(logging.getLogger(name)" in run(chain).error.message

@@ -159,7 +159,7 @@ def test_recursion_ends_the_script_not_the_process(script: str, where: str) -> N
             f"from concurrent.futures import ThreadPoolExecutor\ndef work():\n{body}"
             "with ThreadPoolExecutor() as pool:\n    pool.submit(work).result()\n"
         )
-    ended = run_process(script, recursion=1_000_000)
+    ended = run_process(script, recursion=1_000_000, wall_s=60.0, cpu_s=60.0)
     assert ended.error.kind == "recursion_limit"
     assert ended.exit_code == 0
 

@@ -1,19 +1,15 @@
 """Scripts as models write them give what plain Python gives: the same output, run in both.
 
 The scripts are in `plain/*.txt`, each under a heading `## name`, as they are read best; their tools are in
-`plain/tools.py`. They are trusted, and plain Python runs them in this process.
+`plain/tools.py`.
 """
 
 from __future__ import annotations
 
-import ast
-import asyncio
-import contextlib
-import inspect
-import io
+import json
+import subprocess
 import sys
-import types
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +18,14 @@ import pytest
 from tests.unit.guest.harness import run
 from tests.unit.guest.plain.tools import TOOLS
 
+FOLDER = Path(__file__).with_name("plain")
+CALLABLE_TOOLS: dict[str, Callable[..., Any]] = TOOLS
+
 
 def load() -> dict[str, str]:
     """Return every script by its name."""
     scripts: dict[str, str] = {}
-    for path in sorted(Path(__file__).with_name("plain").glob("*.txt")):
+    for path in sorted(FOLDER.glob("*.txt")):
         for block in path.read_text(encoding="utf-8").removeprefix("## ").split("\n## "):
             name, _, text = block.partition("\n")
             assert name not in scripts
@@ -37,39 +36,22 @@ def load() -> dict[str, str]:
 SCRIPTS = load()
 
 
-def made_async(tool: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """Return a tool as scripts with ``await`` call it."""
-
-    async def call(*args: Any, **named: Any) -> Any:
-        return tool(*args, **named)
-
-    return call
-
-
-def run_plainly(script: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run a script by CPython and return what it printed."""
-    code = compile(script, "<script>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    main = types.ModuleType("__main__")
-    is_async = any(isinstance(node, ast.AsyncFunctionDef | ast.Await) for node in ast.walk(ast.parse(script)))
-    vars(main).update({name: made_async(tool) if is_async else tool for name, tool in TOOLS.items()})
-    monkeypatch.setitem(sys.modules, "__main__", main)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        made = eval(code, vars(main))
-        if inspect.isawaitable(made):
-
-            async def drive() -> None:
-                await made
-
-            asyncio.run(drive())
-    return printed.getvalue()
+@pytest.fixture(scope="module")
+def expected() -> dict[str, str]:
+    """What plain Python prints, by the name of the script."""
+    done = subprocess.run(
+        [sys.executable, "-P", str(FOLDER / "reference.py")],
+        input=json.dumps(list(SCRIPTS.values())),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"},
+    )
+    return dict(zip(SCRIPTS, json.loads(done.stdout), strict=True))
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_of_a_model_prints_what_plain_python_prints(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = run_plainly(SCRIPTS[name], monkeypatch)
-    outcome = run(SCRIPTS[name], TOOLS)
+def test_a_script_of_a_model_prints_what_plain_python_prints(name: str, expected: dict[str, str]) -> None:
+    outcome = run(SCRIPTS[name], CALLABLE_TOOLS)
     assert outcome.errors == ()
-    assert outcome.output == expected
+    assert outcome.output == expected[name]

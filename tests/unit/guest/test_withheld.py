@@ -45,6 +45,22 @@ USES = [
     "getattr(r, 'id', None)",
     "hasattr(r, 'id')",
     "r.x = 1",
+    "r is None",
+    "x = 1 if r is not None else 2",
+    "a = r\n1 < 2 is a",
+    "[x for x in [1, r] if x is None]",
+    "type(r)",
+    "type(r) is dict",
+    "match r:\n    case None:\n        effect('x')",
+    "match [1, {'a': (2, r)}]:\n    case [1, {'a': [2, None]}]:\n        effect('x')",
+    "r.__class__",
+    "isinstance(r, dict)",
+    "isinstance(r, (int, str))",
+    "import collections.abc\nisinstance(r, collections.abc.Mapping)",
+    "match r:\n    case dict():\n        effect('x')",
+    "match r:\n    case {'id': n}:\n        effect('x')",
+    "match r:\n    case [a, *b]:\n        effect('x')",
+    "match r:\n    case 'text':\n        effect('x')",
     "try:\n    r.id\nexcept Exception:\n    effect('caught')",
     "import contextlib\nwith contextlib.suppress(Exception):\n    r.id\neffect('suppressed')",
 ]
@@ -64,7 +80,7 @@ class RehearsingHost(MemoryHost):
 
 def rehearse(script: str) -> Outcome:
     tools = {"effect": effect}
-    return run(script, tools, host=RehearsingHost(tools=tools))
+    return run(script, tools, host=RehearsingHost(tools=tools), rehearsal=True)
 
 
 @pytest.mark.parametrize("use", USES)
@@ -84,7 +100,9 @@ def test_a_use_ends_the_rehearsal_and_nothing_catches_it(use: str) -> None:
         "import asyncio\nrs = await asyncio.gather(effect('a'), effect('b'))\nlen(rs)",
         "def f(x):\n    return x\nf(effect('a'))\neffect('b')",
         "import copy\ncopy.deepcopy([effect('a')])\neffect('b')",
-        "r = effect('a')\nr is None\ntype(r)\neffect('b')\nreturn [r]",
+        "r = effect('a')\nx = [r]\nif x is not None and None is None:\n    effect('b')\nreturn [r]",
+        "r = effect('a')\nmatch [1, r]:\n    case x:\n        effect('b')",
+        "async def f(x):\n    return await effect(x)\nr = await f('a')\nawait effect('b')\nreturn r",
     ],
 )
 def test_keeping_it_is_no_use(script: str) -> None:
@@ -95,3 +113,11 @@ def test_keeping_it_is_no_use(script: str) -> None:
 
 def test_a_returned_one_is_shown_as_such() -> None:
     assert rehearse("return {'a': effect('x')}").finish.value == {"a": "[withheld]"}
+
+
+def test_a_run_that_is_no_rehearsal_is_not_watched() -> None:
+    def look() -> None:
+        """Look."""
+
+    outcome = run("x = look()\nmatch x:\n    case None:\n        return x is None", {"look": look})
+    assert outcome.finish.value is True

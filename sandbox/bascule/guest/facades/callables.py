@@ -74,7 +74,8 @@ class SingleDispatch:
         return func
 
 
-def _copy_name(wrapper: Function, wrapped: object) -> Function:
+def copy_name(wrapper: Function, wrapped: object) -> Function:
+    """Give a function the name and text of the one it stands for."""
     # Only what scripts can see; never __wrapped__ or __dict__ of something that is not a script function.
     if type(wrapper) is FunctionType:
         for name in ("__name__", "__qualname__", "__doc__"):
@@ -84,19 +85,17 @@ def _copy_name(wrapper: Function, wrapped: object) -> Function:
     return wrapper
 
 
-def _update_wrapper(wrapper: Function, wrapped: object, *_: object, **__: object) -> Function:
-    return _copy_name(wrapper, wrapped)
-
-
 def _wraps(wrapped: object, *_: object, **__: object) -> Callable[[Function], Function]:
     def decorate(wrapper: Function) -> Function:
-        return _copy_name(wrapper, wrapped)
+        return copy_name(wrapper, wrapped)
 
     return decorate
 
 
 def functools_module(context: FacadeContext) -> Members:
     """Give functools."""
+    from bascule.guest.facades.methods import PartialMethod, SingleDispatchMethod
+
     guards = context.guards
 
     def total_ordering(cls: Any) -> Any:
@@ -104,6 +103,12 @@ def functools_module(context: FacadeContext) -> Members:
         if not guards.owns(cls):
             raise TypeError("total_ordering needs a class that this script defines")
         return functools.total_ordering(cls)
+
+    def update_wrapper(wrapper: Function, wrapped: object, *_: object, **__: object) -> Function:
+        if guards.owns(type(wrapper)) and type(name := getattr(wrapped, "__name__", None)) is str:
+            # A callable object of the script's: the name is one of its own fields.
+            object.__setattr__(wrapper, "__name__", name)
+        return copy_name(wrapper, wrapped)
 
     def lru_cache(maxsize: int | Function | None = 128, typed: bool = False) -> Any:
         return functools.lru_cache(cast(int, maxsize), typed)
@@ -115,9 +120,11 @@ def functools_module(context: FacadeContext) -> Members:
         "cache": cache,
         "lru_cache": lru_cache,
         "partial": Partial,
+        "partialmethod": PartialMethod,
         "singledispatch": SingleDispatch,
+        "singledispatchmethod": SingleDispatchMethod,
         "total_ordering": total_ordering,
-        "update_wrapper": fresh(cast(FunctionType, _update_wrapper)),
+        "update_wrapper": update_wrapper,
         "wraps": fresh(cast(FunctionType, _wraps)),
     }
 

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import Any, cast
 
 from bascule.guest.facade import FacadeContext, Members
+from bascule.guest.facades.callables import copy_name
 from bascule.guest.facades.streams import Stream
+
+
+class ContextDecorator:
+    """Makes a context manager of the script's a decorator too."""
+
+    __slots__ = ()
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        def inner(*args: object, **keywords: object) -> Any:
+            with cast("AbstractContextManager[object]", self):
+                return func(*args, **keywords)
+
+        return copy_name(inner, func)
 
 
 def contextlib_module(context: FacadeContext) -> Members:
@@ -45,6 +59,7 @@ def contextlib_module(context: FacadeContext) -> Members:
             yield new_target
 
     return {
+        "ContextDecorator": ContextDecorator,
         "aclosing": aclosing,
         "closing": closing,
         "redirect_stderr": redirect_stderr,

@@ -48,6 +48,7 @@ _SAME = (
     types.GenericAlias,
     types.UnionType,
     uuid.UUID,
+    Withheld,
 )
 _SAME_TYPES = frozenset(_SAME)
 _SAME_MODULES = frozenset({"fractions", "typing", "zoneinfo"})
@@ -181,8 +182,6 @@ class Copier:
                     {name: step(value) for name, value in attributes.items()}
                 )
             return copy
-        if kind is Withheld:
-            return x
         name = "module" if kind is Facade else kind.__name__
         raise TypeError(f"cannot pickle {name!r} object")
 

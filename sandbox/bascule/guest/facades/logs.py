@@ -8,6 +8,7 @@ and fails nobody.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import cast
 
 from bascule.guest.facade import FacadeContext, Members, renamed
@@ -30,6 +31,8 @@ from bascule.guest.position import calling_function, calling_line
 from bascule.guest.values import stable_str
 
 _OPTIONS = frozenset({"datefmt", "encoding", "force", "format", "handlers", "level", "stream", "style"})
+_NO_EXCEPTION = "NoneType: None"
+"""What logging writes where there is no exception to show."""
 
 
 class LogTree:
@@ -68,14 +71,15 @@ class LogTree:
         """Make a record of what the script says here and now."""
         environment = self.context.environment
         moment = environment.clock.utc()
-        error = options.get("exc_info")
+        wanted = error = options.get("exc_info")
         if error and not isinstance(error, BaseException):
             error = cast("tuple[object, ...]", error)[1] if isinstance(error, tuple) else sys.exception()
+        trace = exception_text(cast("BaseException | None", error)).rstrip("\n") if error else _NO_EXCEPTION
         values: dict[str, object] = {
             "args": args,
             "created": environment.clock.now,
             "exc_info": None,
-            "exc_text": exception_text(cast("BaseException | None", error)).rstrip("\n") if error else None,
+            "exc_text": trace if wanted else None,
             "filename": "script",
             "funcName": calling_function(),
             "levelname": level_name(level),
@@ -171,6 +175,10 @@ class Logger:
         if not any(known is hdlr for known in self.handlers):
             self.handlers.append(hdlr)
 
+    def removeFilter(self, filter: object) -> None:
+        """Ask a filter no more."""
+        self.filters[:] = [known for known in self.filters if known is not filter]
+
     def removeHandler(self, hdlr: object) -> None:
         """Send no more records to a handler."""
         self.handlers[:] = [known for known in self.handlers if known is not hdlr]
@@ -191,6 +199,10 @@ class Logger:
             return
         if passes(tree.target, self.filters, record):
             self._hand_on(record)
+
+    def reader(self) -> Callable[[object, str], object]:
+        """Return how objects of the script are read; no row lists it, so no script does."""
+        return self._tree.target.read
 
     def _line(self) -> list[Logger]:
         """Return this logger and those above that get its records."""
@@ -243,6 +255,8 @@ class Logger:
 
 def logging_module(context: FacadeContext) -> Members:
     """Give logging."""
+    from bascule.guest.facades.log_adapters import Filter, LoggerAdapter
+
     tree = LogTree(context)
     root = tree.root
 
@@ -295,9 +309,11 @@ def logging_module(context: FacadeContext) -> Members:
         **LEVELS,
         "FATAL": LEVELS["CRITICAL"],
         "WARN": LEVELS["WARNING"],
+        "Filter": Filter,
         "Formatter": Formatter,
         "Handler": Handler,
         "Logger": Logger,
+        "LoggerAdapter": LoggerAdapter,
         "NullHandler": NullHandler,
         "StreamHandler": StreamHandler,
         "basicConfig": basicConfig,

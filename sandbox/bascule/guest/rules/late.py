@@ -208,17 +208,28 @@ def _copy() -> Rows:
     return Rows(instances={copy.Error: _ERROR}, classes={copy.Error: NOTHING})
 
 
+def _contextlib() -> Rows:
+    from bascule.guest.facades.contexts import ContextDecorator
+
+    row: dict[type, Row] = {ContextDecorator: NOTHING}
+    return Rows(instances=row, classes=row, extensible=frozenset({ContextDecorator}))
+
+
 def _functools() -> Rows:
     from bascule.guest.facades.callables import Partial, SingleDispatch
+    from bascule.guest.facades.methods import PartialMethod, SingleDispatchMethod
 
     instances: dict[type, Row] = {
         Partial: names("args func keywords"),
         SingleDispatch: names("dispatch register"),
+        SingleDispatchMethod: names("register"),
+        PartialMethod: NOTHING,
     }
     return Rows(instances=instances, classes=dict.fromkeys(instances, NOTHING))
 
 
 def _logging() -> Rows:
+    from bascule.guest.facades.log_adapters import Filter, LoggerAdapter
     from bascule.guest.facades.log_handlers import Formatter, Handler, LogRecord, NullHandler, StreamHandler
     from bascule.guest.facades.logs import Logger
 
@@ -228,12 +239,17 @@ def _logging() -> Rows:
         Logger: names(
             """addFilter addHandler critical debug disabled error exception fatal filters getChild
             getEffectiveLevel handlers hasHandlers info isEnabledFor level log name parent propagate
-            removeHandler setLevel warn warning"""
+            removeFilter removeHandler setLevel warn warning"""
         ),
         Handler: handler,
         StreamHandler: handler | names("stream terminator"),
         NullHandler: handler,
         Formatter: names("datefmt format formatTime"),
+        Filter: names("filter name"),
+        LoggerAdapter: names(
+            """critical debug error exception extra getEffectiveLevel info isEnabledFor log logger process
+            setLevel warning"""
+        ),
         # Data of the record; where it goes to is not listed.
         LogRecord: names(
             """args created exc_info exc_text filename funcName getMessage levelname levelno lineno message
@@ -249,9 +265,11 @@ def _logging() -> Rows:
             StreamHandler: set_on_handler | names("terminator"),
             NullHandler: set_on_handler,
             Formatter: names("datefmt"),
+            Filter: names("name"),
+            LoggerAdapter: names("extra"),
         },
         # Read through the guards wherever the script may have written what is read.
-        extensible=frozenset({Formatter, Handler, StreamHandler}),
+        extensible=frozenset({Filter, Formatter, Handler, LoggerAdapter, StreamHandler}),
     )
 
 
@@ -306,6 +324,7 @@ def _sys() -> Rows:
 LATE: dict[str, Callable[[], Rows]] = {
     "binascii": _binascii,
     "calendar": _calendar,
+    "contextlib": _contextlib,
     "copy": _copy,
     "csv": _csv,
     "dataclasses": _dataclasses,

@@ -43,8 +43,8 @@ MODULES: dict[str, frozenset[str]] = {
     ),
     # No chdir; closing is ours: it reads .close through the guard.
     "contextlib": _words(
-        """AsyncExitStack ExitStack aclosing asynccontextmanager closing contextmanager nullcontext
-        redirect_stderr redirect_stdout suppress"""
+        """AsyncExitStack ContextDecorator ExitStack aclosing asynccontextmanager closing contextmanager
+        nullcontext redirect_stderr redirect_stdout suppress"""
     ),
     # Ours: the real ones call __reduce_ex__ and __deepcopy__ of what they copy.
     "copy": _words("Error copy deepcopy replace"),
@@ -69,10 +69,11 @@ MODULES: dict[str, frozenset[str]] = {
     "difflib": _words("Differ SequenceMatcher context_diff get_close_matches ndiff restore unified_diff"),
     "enum": _words("CONTINUOUS Enum Flag IntEnum IntFlag NAMED_FLAGS StrEnum UNIQUE auto unique verify"),
     "fractions": _words("Fraction"),
-    # partial, wraps, singledispatch are ours: the real ones show what they hold or evaluate annotations.
+    # partial, wraps, singledispatch and what is for methods are ours: the real ones show what they hold or
+    # evaluate annotations.
     "functools": _words(
-        """cache cached_property cmp_to_key lru_cache partial reduce singledispatch total_ordering
-        update_wrapper wraps"""
+        """cache cached_property cmp_to_key lru_cache partial partialmethod reduce singledispatch
+        singledispatchmethod total_ordering update_wrapper wraps"""
     ),
     # No file_digest.
     # Memory is freed when the run ends: collect() finds nothing, and nothing lists objects.
@@ -94,9 +95,9 @@ MODULES: dict[str, frozenset[str]] = {
     "json": _words("JSONDecodeError JSONEncoder dump dumps load loads"),
     # All of it is ours and writes to the script's output; formats are expanded by our own str.format.
     "logging": _words(
-        """CRITICAL DEBUG ERROR FATAL Formatter Handler INFO Logger NOTSET NullHandler StreamHandler WARN
-        WARNING basicConfig critical debug disable error exception getLevelName getLogger info log root
-        warn warning"""
+        """CRITICAL DEBUG ERROR FATAL Filter Formatter Handler INFO Logger LoggerAdapter NOTSET NullHandler
+        StreamHandler WARN WARNING basicConfig critical debug disable error exception getLevelName getLogger
+        info log root warn warning"""
     ),
     "math": _words(
         """acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc
@@ -184,11 +185,12 @@ MODULES: dict[str, frozenset[str]] = {
     "zoneinfo": _words("ZoneInfo ZoneInfoNotFoundError available_timezones"),
 }
 
-_NO_NETWORK = "scripts have no network; call one of the tools"
+_CALL_A_TOOL = "call one of the tools"
+_NO_NETWORK = f"scripts have no network; {_CALL_A_TOOL}"
 _NO_FILES = (
     "scripts have no files; keep data in variables, or use io.StringIO and io.BytesIO for text in memory"
 )
-_NO_PROCESS = "scripts cannot start programs; call one of the tools"
+_NO_PROCESS = f"scripts cannot start programs; {_CALL_A_TOOL}"
 _NO_PACKAGE = (
     "only the standard library is here; work with lists and dicts, statistics, itertools and collections"
 )
@@ -255,6 +257,7 @@ REFUSED_MODULES: dict[str, str] = {
     "tqdm": "print the progress",
     "urllib.request": _NO_NETWORK,
     "urllib3": _NO_NETWORK,
+    "warnings": "use logging.warning or print",
     "weakref": "use a plain reference",
     "xml": "use re or str methods",
     "xml.etree.ElementTree": "use re or str methods",
@@ -265,6 +268,38 @@ REFUSED_MODULES: dict[str, str] = {
 """Modules that models import and that are not here, with what to do instead."""
 
 
+_MISSING_NAMES: dict[tuple[str, str], str] = {
+    ("collections", "UserDict"): "inherit from dict",
+    ("collections", "UserList"): "inherit from list",
+    ("collections", "UserString"): "inherit from str",
+    ("contextlib", "AsyncContextDecorator"): "write `async with` in the function",
+    ("contextlib", "chdir"): _NO_FILES,
+    ("csv", "Sniffer"): "pass delimiter=, or count the candidates in the first line",
+    ("csv", "register_dialect"): "pass delimiter=, quotechar= and the like to the reader or writer",
+    ("dataclasses", "make_dataclass"): "write a class statement, or use collections.namedtuple",
+    ("hashlib", "file_digest"): _NO_FILES,
+    ("io", "TextIOWrapper"): "decode the bytes and use io.StringIO",
+    ("io", "open"): _NO_FILES,
+    ("json", "JSONDecoder"): "pass object_hook= to json.loads",
+    ("string", "Formatter"): "use str.format or str.format_map, with a dict that defines __missing__",
+    ("sys", "exc_info"): "use the exception of `except ... as error`",
+    ("sys", "modules"): _NO_INSIDES,
+    ("sys", "path"): _NO_FILES,
+    ("sys", "stdin"): "nobody can answer while the script runs; call one of the tools for input",
+    ("time", "tzset"): "use zoneinfo",
+    ("tomllib", "load"): "use tomllib.loads with the text",
+    ("typing", "get_type_hints"): "read `cls.__annotations__`",
+    ("types", "FunctionType"): "use callable(...)",
+    ("types", "ModuleType"): "use types.SimpleNamespace",
+}
+"""Names that models read of modules that are here, and what to write instead."""
+
+
+def missing_name(module: str, name: str) -> str | None:
+    """Return what to write instead of a name that a module does not have here, or None."""
+    return _MISSING_NAMES.get((module, name))
+
+
 def refusal(name: str) -> str:
     """Return the message for an import that is not allowed, in words for the model that wrote it."""
     parts = name.split(".")
@@ -273,6 +308,11 @@ def refusal(name: str) -> str:
         if substitute is not None:
             return f"{name} is not available: {substitute}"
     return f"{name} is not available; the modules that are: {', '.join(sorted(MODULES))}"
+
+
+def tools_may_help(message: str) -> bool:
+    """Whether a tool may do what a refused module was for: not where the message says what does."""
+    return _CALL_A_TOOL in message or _NO_PACKAGE in message
 
 
 _PACKAGES = (

@@ -199,11 +199,11 @@ literal strings, ``__doc__`` to text, any of SPECIAL_METHODS to None. CPython re
 
 READABLE_SPECIALS: frozenset[str] = _words(
     "__name__ __qualname__ __class__ __doc__ __dict__ __annotations__ __members__ __cause__ __context__ "
-    "__args__ __dataclass_fields__"
+    "__args__ __dataclass_fields__ __notes__"
 )
 """Special attributes that are answered by helpers of ours, on load only: the name of a class or function,
 the class as ``type(x)`` gives it, the text of a docstring, a copy of the fields of a script's own object or
-dataclass, the arguments of a generic alias as ``typing.get_args`` gives them."""
+dataclass, the arguments of a generic alias as ``typing.get_args`` gives them, the notes of an exception."""
 
 READ_ONLY_SPECIALS: frozenset[str] = frozenset({"__setattr__", "__fspath__", "__getnewargs__"})
 """Special methods that no class defines and that are read where they are harmless: ``__setattr__`` of the
