@@ -9,6 +9,7 @@ import hmac
 import http.client
 import json
 import re
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -20,8 +21,10 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
+from typer.testing import CliRunner
 
 from bascule.bridge.display import show
+from bascule.cli.main import app
 from tests.integration.console_server import Server, make_server, wait_until
 
 SECRET = "a-proxy-secret-of-some-length"
@@ -47,12 +50,18 @@ class Receiver(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.failures = 1
         self.taken: list[tuple[str, dict[str, str], bytes]] = []
+        self.begun: list[tuple[str, bytes]] = []
+        self.answers = threading.Event()
+        self.answers.set()
 
 
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         assert isinstance(self.server, Receiver)
         body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path == "/hooks":
+            self.server.begun.append((self.headers["webhook-id"], body))
+        self.server.answers.wait(120)
         if self.path == "/hooks" and self.server.failures > 0:
             self.server.failures -= 1
             self.send_response(500)
@@ -374,6 +383,25 @@ def test_webhooks_are_signed_repeated_and_tell_no_arguments(server: Server, rece
     server.api("olga", "POST", f"/v1/runs/{run}/cancel")
 
 
+def test_a_notification_that_was_under_way_when_the_console_was_killed_is_sent_again(
+    server: Server, receiver: Receiver
+) -> None:
+    receiver.answers.clear()
+    try:
+        run, approval = ask(server)
+
+        def begun() -> list[str]:
+            return [each for each, body in receiver.begun if approval["id"].encode() in body]
+
+        (first,) = wait_until(begun, within_s=60)
+        server.stop(signal.SIGKILL)
+    finally:
+        receiver.answers.set()
+    server.start()
+    assert set(wait_until(lambda: begun()[1:], within_s=60)) == {first}  # its id tells that it is the same
+    server.api("olga", "POST", f"/v1/runs/{run}/cancel")
+
+
 # ------------------------------------------------------------ texts
 
 
@@ -430,6 +458,72 @@ def test_no_text_changes_what_an_operator_sees(server: Server, kind: str, capfd:
     assert re.search(rb"[^\x20-\x7e\n]", log) is None  # ASCII lines of JSON and nothing else
     approved = session.get(server.url + card, timeout=60).text
     assert approval["digest"][:16] in approved
+
+
+def surfaces(server: Server, run: str, approval: dict[str, Any], receiver: Receiver) -> dict[str, str]:
+    """Return what each surface that is no page says of a call that waits."""
+    where = {"server": ("--server", server.url), "store": ("--store", str(server.store))}
+    commands = [
+        ("approvals", "list"), ("approvals", "list", "--all", "--json"), ("approvals", "watch", "--once"),
+        ("approvals", "show", approval["id"]), ("runs", "list"), ("runs", "show", run),
+        ("runs", "show", run, "--journal"), ("runs", "show", run, "--journal", "--json"),
+    ]  # fmt: skip
+    said: dict[str, str] = {}
+    for name, place in where.items():
+        for words in commands:
+            done = CliRunner().invoke(app, [*words, *place], env={"BASCULE_TOKEN": server.tokens["olga"]})
+            assert done.exit_code == 0, done.output
+            said[f"{name}: {' '.join(words)}"] = done.stdout
+
+    def told(path: str) -> str:
+        found = [body for to, _, body in receiver.taken if to == path and approval["id"].encode() in body]
+        return found[0].decode() if found else ""
+
+    said["webhook"] = wait_until(lambda: told("/hooks"), within_s=60)
+    said["slack"] = wait_until(lambda: told("/slack"), within_s=60)
+    said["log"] = (server.folder / "serve.log").read_text("utf-8")
+    return said
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_text_changes_what_is_said_of_a_call_off_the_pages(
+    server: Server, kind: str, receiver: Receiver
+) -> None:
+    """In arguments and script: cards and lists of both kinds of store, journal, webhooks, log."""
+    text = HOSTILE[kind]
+    run, approval = ask(server, f"t = {text!r}\nprint(t)\nmail.send(to=t, subject='fixed', body=t)")
+    raw = [char for char in text if show(char) != char and char not in "\n\t \\\u0301"]
+    for name, said in surfaces(server, run, approval, receiver).items():
+        assert [char for char in raw if char in said] == [], name
+        assert "\r" not in said, name
+        if "approvals" in name:
+            assert "mail.send" in said, name
+            assert "approvals show" not in name or "fixed" in said, name
+        if name.endswith("--json"):
+            assert said.isascii(), name
+            assert all(json.loads(line) for line in said.splitlines()), name
+        if name in ("webhook", "slack"):
+            assert text not in json.dumps(json.loads(said), ensure_ascii=False), name
+    server.api("olga", "POST", f"/v1/runs/{run}/cancel")
+
+
+def test_names_of_people_are_shown_as_codes_where_they_look_like_others(
+    server: Server, receiver: Receiver
+) -> None:
+    server.add_token("\u0430dmin <!here>", "run", key="impostor")
+    run = server.submit(MAIL, "impostor")["id"]
+    (approval,) = server.pending(1, run=run)
+    for name, said in surfaces(server, run, approval, receiver).items():
+        assert "\u0430" not in said, name
+        if name == "slack":
+            assert "<!here>" not in said  # would call everybody of a channel
+    session, _ = log_in(server, "olga")
+    for path in ("/", f"/approvals/{approval['id']}", f"/runs/{run}", "/runs", "/audit"):
+        page = Texts()
+        page.feed(session.get(server.url + path, timeout=60).text)
+        assert "\u0430" not in page.text  # the value of a filter is no text
+        assert "\\u0430dmin <!here>" in page.text
+    server.api("olga", "POST", f"/v1/runs/{run}/cancel")
 
 
 def test_a_text_of_a_megabyte_is_cut_with_length_and_hash(server: Server) -> None:

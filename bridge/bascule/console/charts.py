@@ -55,7 +55,8 @@ def draw_calls(view: RunView) -> Chart | None:
     waited = sum(
         last - first for call in calls for kind, first, last in _spans(call, end) if kind == "people"
     )
-    words = f"{len(view.calls)} calls in {span(end - begin)}; waiting for people took {span(waited)}" + (
+    count = "1 call" if len(view.calls) == 1 else f"{len(view.calls)} calls"
+    words = f"{count} in {span(end - begin)}; waiting for people took {span(waited)}" + (
         f"; the first {MAX_ROWS} are drawn" if len(view.calls) > MAX_ROWS else ""
     )
     return Chart(_svg(height, parts, "Calls over time"), words)

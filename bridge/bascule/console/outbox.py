@@ -15,10 +15,11 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 import requests
 
@@ -87,8 +88,12 @@ def _read_target(name: str, row: Any) -> Target:
     if unknown:
         raise ValueError(f"{name}: no such key: {', '.join(sorted(unknown))}")
     url, kind, secret = str(row["url"]), row.get("kind", "standard"), str(row.get("secret", ""))
-    if not url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+    parts = urlsplit(url)
+    local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+    if not (local or parts.scheme == "https") or not parts.hostname or not url.isprintable() or " " in url:
         raise ValueError(f"{name}: url must be https, or http on this machine")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(f"{name}: url must hold no user and no password")
     if kind not in ("standard", "slack"):
         raise ValueError(f"{name}: kind must be standard or slack")
     key = b""
@@ -102,11 +107,22 @@ def _read_target(name: str, row: Any) -> Target:
 
 
 class Outbox:
-    """Notes what is to be told to whom, and tells it."""
+    """Notes what is to be told to whom, and tells it at least once.
+
+    Args:
+        now: seconds since the epoch.
+    """
 
     def __init__(
-        self, database: Database, executor: Executor, targets: Sequence[Target], *, base_url: str
+        self,
+        database: Database,
+        executor: Executor,
+        targets: Sequence[Target],
+        *,
+        base_url: str,
+        now: Callable[[], float] = time.time,
     ) -> None:
+        self._now = now
         self._database = database
         self._executor = executor
         self._targets = {target.name: target for target in targets}
@@ -127,7 +143,7 @@ class Outbox:
 
     def note(self) -> None:
         """Put what is new into the outbox: approvals that ask, reminders of those that expire. Blocks."""
-        now = time.time()
+        now = self._now()
         for record in self._executor.store.approvals.find(states=(ApprovalState.PENDING,), limit=10_000):
             self._note(record, "approval.requested", now)
             if record.expires_at is None:
@@ -163,7 +179,7 @@ class Outbox:
         link = f"{self._base_url}/approvals/{record.id}"
         tool = show(self._executor.redact(card.tool), max_chars=100)
         requester = show(card.requester or "nobody in particular", max_chars=100)
-        left = "" if record.expires_at is None else f", expires in {span(record.expires_at - time.time())}"
+        left = "" if record.expires_at is None else f", expires in {span(record.expires_at - self._now())}"
         text = f"{tool} waits for a decision (run for {requester}{left})"
         if kind != "approval.requested":
             text = f"Reminder: {text}"
@@ -181,15 +197,15 @@ class Outbox:
             "url": link,
             "text": text,
         }
-        return json.dumps({"type": kind, "timestamp": _iso(time.time()), "data": data}).encode()
+        return json.dumps({"type": kind, "timestamp": _iso(self._now()), "data": data}).encode()
 
     async def send_due(self) -> None:
         """Send what is due, each target by itself."""
         rows = await asyncio.to_thread(
             self._database.read,
-            "SELECT id, target, body, attempts FROM outbox WHERE sent_at IS NULL AND next_at <= ?"
-            " ORDER BY next_at LIMIT 100",
-            time.time(),
+            "SELECT id, target, body, attempts, kind, subject FROM outbox WHERE sent_at IS NULL"
+            " AND next_at <= ? ORDER BY next_at LIMIT 100",
+            self._now(),
         )
         places = asyncio.Semaphore(_AT_ONCE)
 
@@ -199,12 +215,17 @@ class Outbox:
 
         await asyncio.gather(*map(send, rows))
 
-    def _send(self, message_id: str, target_name: str, body: bytes, attempts: int) -> None:
+    def _send(
+        self, message_id: str, target_name: str, body: bytes, attempts: int, kind: str, subject: str
+    ) -> None:
         target = self._targets.get(target_name)
-        problem = (
-            "its webhook is not in the file any more" if target is None else post(target, message_id, body)
-        )
-        now = time.time()
+        if target is None:
+            problem = "its webhook is not in the file any more"
+        elif kind != "approval.requested" and not self._is_pending(subject):
+            problem = ""  # decided, or over, while its webhook was away
+        else:
+            problem = post(target, message_id, body)
+        now = self._now()
         if not problem:
             self._database.write("UPDATE outbox SET sent_at = ?, failed = '' WHERE id = ?", now, message_id)
         elif target is None or attempts >= len(RETRY_S):
@@ -217,6 +238,11 @@ class Outbox:
                 "UPDATE outbox SET attempts = attempts + 1, next_at = ?, failed = ? WHERE id = ?",
                 *(now + RETRY_S[attempts], problem, message_id),
             )
+
+    def _is_pending(self, approval_id: str) -> bool:
+        record = self._executor.store.approvals.get(approval_id)
+        over = record is None or (record.expires_at is not None and self._now() >= record.expires_at)
+        return record is not None and not over and record.state == ApprovalState.PENDING
 
 
 def post(target: Target, message_id: str, body: bytes) -> str:

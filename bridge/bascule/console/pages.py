@@ -75,21 +75,23 @@ def make_templates(executor: Executor) -> Environment:
         lstrip_blocks=True,
     )
     shower = shown.Shower(executor.redact)
-    templates.filters.update(
-        show=shower.text,
-        block=shower.block,
-        indented=shower.indented,
-        showjson=shower.json,
-        stamp=shown.stamp,
-        iso=shown.iso,
-        span=shown.span,
-        size=shown.size,
-        pretty=shown.pretty,
-        seconds=shown.seconds,
-        facts_line=shown.facts_line,
-        tojson_plain=shown.plain_json,
-        text=shown.text_of,
-    )
+    filters: dict[str, Any] = {
+        "show": shower.text,
+        "block": shower.block,
+        "indented": shower.indented,
+        "showjson": shower.json,
+        "stamp": shown.stamp,
+        "iso": shown.iso,
+        "span": shown.span,
+        "size": shown.size,
+        "pretty": shown.pretty,
+        "seconds": shown.seconds,
+        "facts_line": shown.facts_line,
+        "tojson_plain": shown.plain_json,
+        "text": shown.text_of,
+        "is_odd": shown.is_odd,
+    }
+    templates.filters.update(filters)
     functions: dict[str, Any] = {"arguments_of": shower.arguments, "numbered": shown.numbered}
     templates.globals.update(functions)
     return templates

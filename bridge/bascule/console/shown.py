@@ -6,6 +6,7 @@ Templates escape HTML by themselves; what these functions return is text, alread
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from bascule.bridge.display import show, show_block, show_json
 
+_SPACES: Final = re.compile(" {2,}")
 INLINE_CHARS: Final = 4000
 """Characters shown at once; the rest stands behind an expander."""
 
@@ -80,14 +82,10 @@ class Shower:
         if isinstance(value, str):
             lines = self._lines(value, INLINE_CHARS)
             whole = self._lines(value, EXPANDED_CHARS) if len(value) > INLINE_CHARS else None
-            odd = any(
-                show(line, max_chars=len(line) or 1) != line.replace("\\", "\\\\")
-                for line in value.split("\n")
-            )
-            return Argument(self.text(name, 200), "text", lines, whole, odd)
+            return Argument(self.text(name, 200), "text", lines, whole, is_odd(value))
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         whole = (self.json(text, EXPANDED_CHARS),) if len(text) > INLINE_CHARS else None
-        return Argument(self.text(name, 200), _kind(value), (self.json(text),), whole)
+        return Argument(self.text(name, 200), _kind(value), (self.json(text),), whole, is_odd(text))
 
     def _lines(self, value: str, max_chars: int) -> tuple[str, ...]:
         """Return a text cut after its line feeds, each of which stays visible as ``\\n``."""
@@ -100,6 +98,16 @@ class Shower:
         return tuple(
             [show(line, max_chars=max_chars) + "\\n" for line in rest] + [show(last, max_chars=max_chars)]
         )
+
+
+def is_odd(text: str) -> bool:
+    """Tell whether a text holds what hides, looks like something else, or turns the direction.
+
+    Line feeds and runs of spaces are shown marked, and are in every letter: a warning that is always there is
+    not read.
+    """
+    lines = (_SPACES.sub(" ", line).strip(" ") for line in text.split("\n"))
+    return any(show(line, max_chars=len(line) or 1) != line.replace("\\", "\\\\") for line in lines)
 
 
 def _kind(value: object) -> str:
