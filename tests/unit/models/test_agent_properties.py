@@ -89,7 +89,7 @@ async def stage(request: pytest.FixtureRequest, forks: ForkBackend) -> AsyncIter
     api = str(request.param)
     async with (
         open_executor(forks, Shop(), approver=approve_all) as executor,
-        scripted(api, []) as (whole, server),
+        scripted(api, [], **({"strict": True} if api == "anthropic" else {})) as (whole, server),
     ):
         streaming = make_adapter(api, server.url, stream=True)
         yield Stage(executor=executor, server=server, whole=whole, streaming=streaming)
