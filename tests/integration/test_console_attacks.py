@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.client
 import re
 import socket
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -17,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.integration.console_server import Server, make_server
+from tests.integration.console_server import Server
 
 PATH: Final = "/v1/approvals/{id}/decision"
 JSON: Final = "Content-Type: application/json\r\n"
@@ -130,10 +129,8 @@ ATTACKS: Final[dict[str, tuple[str, set[int]]]] = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    made = make_server(tmp_path_factory.mktemp("attacks"))
-    yield made
-    made.stop()
+def server(console: Server) -> Server:
+    return console
 
 
 @pytest.fixture(scope="module")
