@@ -25,7 +25,7 @@ from bascule.bridge.runs import decode_result
 from bascule.bridge.store import RunRecord
 from bascule.cli.exits import Exit
 from bascule.tools.imported.review import Review
-from bascule.tools.tool import Effects
+from bascule.tools.options import Effects
 from bascule.wire import BasculeError
 
 TIMEOUT_S: Final = 30.0

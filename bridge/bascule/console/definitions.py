@@ -15,7 +15,7 @@ from bascule.console.problems import Problem
 from bascule.console.state import require
 from bascule.tools.errors import ToolLoadError
 from bascule.tools.imported.review import Review, Reviewed
-from bascule.tools.tool import Effects
+from bascule.tools.options import Effects
 
 
 class Definitions:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from bascule.tools import AnyTool, Effects, ToolContext
 from bascule.tools.imported import Operation, choose_names, import_tool
 from bascule.tools.mcp.arguments import read_members
-from bascule.tools.tool import DEFAULT_TIMEOUT_S
+from bascule.tools.options import DEFAULT_TIMEOUT_S
 
 
 def import_foreign(

@@ -8,7 +8,6 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,13 +50,6 @@ def row(run_id: str = "run-1", **changes: object) -> RunRecord:
 def approval(approval_id: str = "a1", **changes: object) -> ApprovalRecord:
     record = ApprovalRecord(id=approval_id, run_id="run-1", seq=1, state="pending", digest="d", body=b"{}")
     return replace(record, **changes)  # type: ignore[arg-type]
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "runs.db")
-    yield made
-    made.close()
 
 
 @pytest.fixture

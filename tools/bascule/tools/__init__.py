@@ -8,10 +8,11 @@ from bascule.tools.canonical import canonical_json
 from bascule.tools.context import DidNotHappen, Happened, OutcomeUnknown, Pending, ToolContext
 from bascule.tools.errors import ArgumentsInvalid, Problem, ResultInvalid, ToolDefinitionError, ToolLoadError
 from bascule.tools.loading import load_sources, load_tools
+from bascule.tools.options import Effects
 from bascule.tools.registry import Registry
 from bascule.tools.source import ToolSource
 from bascule.tools.stubs import FittedStubs, fit_stubs, render_stubs
-from bascule.tools.tool import AnyTool, Effects, Tool, tool
+from bascule.tools.tool import AnyTool, Tool, tool
 
 __all__ = [
     "AnyTool",

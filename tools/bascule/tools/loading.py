@@ -20,9 +20,10 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast
 
 from bascule.tools.errors import ToolDefinitionError, ToolLoadError
+from bascule.tools.options import Effects
 from bascule.tools.registry import Registry
 from bascule.tools.source import ToolSource
-from bascule.tools.tool import AnyTool, Effects, Tool, tool
+from bascule.tools.tool import AnyTool, Tool, tool
 
 _EFFECTS: dict[object, tuple[Effects, frozenset[str]]] = {
     "read": ("read", frozenset()),

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args, overload
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
@@ -22,18 +22,23 @@ from bascule.tools.context import ToolContext
 from bascule.tools.definition import define
 from bascule.tools.docstrings import read_summary
 from bascule.tools.errors import ArgumentsInvalid, ResultInvalid, ToolDefinitionError
-from bascule.tools.naming import check_name, check_word
+from bascule.tools.naming import check_name
+from bascule.tools.options import (
+    DEFAULT_TIMEOUT_S,
+    Effects,
+    check_options,
+    read_inline,
+    read_labels,
+    read_rate,
+    read_resource,
+    read_secrets,
+    read_version,
+)
 from bascule.tools.results import encode_plain, to_plain
 from bascule.tools.returns import check_result
 from bascule.tools.schema import JsonSchema
 from bascule.tools.signature import ABSENT, find_location
 from bascule.wire import ToolStub
-
-Effects = Literal["read", "idempotent", "once"]
-"""read: changes nothing. idempotent: twice is as once. once: must not happen twice; people may be asked."""
-
-DEFAULT_TIMEOUT_S = 60.0
-MAX_TIMEOUT_S = 3600.0
 
 _NO_CONTEXT = ToolContext()
 
@@ -273,7 +278,7 @@ def tool(
         own_name = str(getattr(function, "__name__", "")) if name is None else name
         definition = define(own_name, function, returns=returns)
         check_name(own_name, location=location)
-        _check_options(own_name, effects, timeout_s, location)
+        check_options(own_name, effects, timeout_s, location)
         made: Tool[P, R] = Tool(
             name=own_name,
             description=definition.description,
@@ -281,10 +286,10 @@ def tool(
             parameters=definition.schema,
             returns=definition.returns,
             effects=effects,
-            labels=_read_labels(own_name, labels, location),
+            labels=read_labels(own_name, labels, location),
             timeout_s=float(timeout_s),
             parallel_safe=parallel_safe,
-            resource=_read_resource(resource, location),
+            resource=read_resource(resource, location),
             location=location,
             is_async=inspect.iscoroutinefunction(function),
             function=function,
@@ -292,12 +297,12 @@ def tool(
             check_back=check_back,
             check=check,
             transient=transient,
-            rate=_read_rate(own_name, rate, location),
+            rate=read_rate(own_name, rate, location),
             preview=preview,
-            secrets=_read_secrets(own_name, secrets, definition.context, location),
+            secrets=read_secrets(own_name, secrets, definition.context, location),
             examples=tuple(copy.deepcopy(dict(example)) for example in examples),
-            version=_read_version(version, location),
-            inline=_read_inline(own_name, function, location, inline=inline),
+            version=read_version(version, location),
+            inline=read_inline(own_name, function, location, inline=inline),
             _parameters=definition.parameters,
             _context=definition.context,
             _result_adapter=definition.result_adapter,
@@ -306,75 +311,6 @@ def tool(
         return made
 
     return make if function is None else make(function)
-
-
-def _check_options(name: str, effects: str, timeout_s: float, location: str | None) -> None:
-    if effects not in get_args(Effects):
-        raise ToolDefinitionError(
-            "tool_option_invalid",
-            f"{name}(): effects is {effects!r:.60}; it must be one of {', '.join(get_args(Effects))}",
-            location=location,
-        )
-    if not 0 < timeout_s <= MAX_TIMEOUT_S:
-        raise ToolDefinitionError(
-            "tool_option_invalid",
-            f"{name}(): timeout_s is {timeout_s}; it must be above 0 and at most {MAX_TIMEOUT_S:g}",
-            location=location,
-        )
-
-
-def _read_labels(name: str, labels: Collection[str], location: str | None) -> frozenset[str]:
-    if isinstance(labels, str):
-        raise ToolDefinitionError(
-            "tool_option_invalid",
-            f"{name}(): labels is a text; write a set, {{{labels!r:.60}}}",
-            location=location,
-        )
-    for label in labels:
-        check_word("label", label, location=location)
-    return frozenset(labels)
-
-
-def _read_resource(resource: str | None, location: str | None) -> str | None:
-    if resource is not None:
-        check_word("resource", resource, location=location)
-    return resource
-
-
-def _read_secrets(
-    name: str, secrets: Collection[str], context: str | None, location: str | None
-) -> tuple[str, ...]:
-    if isinstance(secrets, str):
-        raise ToolDefinitionError(
-            "tool_option_invalid",
-            f"{name}(): secrets is a text; write a set of names, {{{secrets!r:.60}}}",
-            location=location,
-        )
-    for secret in secrets:
-        check_word("secret", secret, location=location)
-    if secrets and context is None:
-        raise ToolDefinitionError(
-            "tool_option_invalid",
-            f"{name}(): secrets are given in the context; add a parameter: context: ToolContext",
-            location=location,
-        )
-    return tuple(sorted(set(secrets)))
-
-
-def _read_inline(name: str, function: object, location: str | None, *, inline: bool) -> bool:
-    if inline and inspect.iscoroutinefunction(function):
-        raise ToolDefinitionError(
-            "tool_option_invalid",
-            f"{name}(): inline is for synchronous functions; an async one never has a thread; leave it out",
-            location=location,
-        )
-    return inline
-
-
-def _read_version(version: str | None, location: str | None) -> str | None:
-    if version is not None:
-        check_word("version", version, location=location)
-    return version
 
 
 def _check_examples(made: AnyTool) -> None:
@@ -387,19 +323,3 @@ def _check_examples(made: AnyTool) -> None:
                 f"{made.name}(): example {number} is no valid call: {'; '.join(map(str, error.problems))}",
                 location=made.location,
             ) from error
-
-
-def _read_rate(name: str, rate: str | None, location: str | None) -> str | None:
-    if rate is None:
-        return None
-    from limits import parse  # only tools with a rate pay for the import
-
-    try:
-        parse(rate)
-    except ValueError as error:
-        raise ToolDefinitionError(
-            "tool_option_invalid",
-            f"{name}(): rate is {rate!r:.60}; write for example 10/minute",
-            location=location,
-        ) from error
-    return rate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bascule.tools.context import OutcomeUnknown
-from bascule.tools.tool import Effects
+from bascule.tools.options import Effects
 
 
 class ServiceFailed(Exception):

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
-from bascule.tools.tool import Effects
+from bascule.tools.options import Effects
 
 ReviewState = Literal["waiting", "confirmed", "refused"]
 Mark = Literal["same", "added", "removed"]

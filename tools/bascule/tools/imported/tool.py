@@ -19,8 +19,9 @@ from bascule.tools.context import ToolContext
 from bascule.tools.docstrings import read_summary
 from bascule.tools.imported.checking import Checker, TooMuchToCheck, make_result_adapter
 from bascule.tools.imported.choosing import repair_word
+from bascule.tools.options import Effects
 from bascule.tools.schema import JsonSchema
-from bascule.tools.tool import AnyTool, Effects, tool
+from bascule.tools.tool import AnyTool, tool
 
 Call = Callable[[dict[str, JsonValue], ToolContext], Awaitable[object]]
 """Takes the arguments under the names the service knows, and returns plain data."""

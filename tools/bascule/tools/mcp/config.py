@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bascule.tools.errors import ToolLoadError
 from bascule.tools.imported.globs import matches_any
 from bascule.tools.imported.secrets import SecretBook
+from bascule.tools.options import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, Effects
 from bascule.tools.schema import is_object
-from bascule.tools.tool import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, Effects
 
 MAX_CONFIG_BYTES: Final = 1 << 20
 MAX_SERVERS: Final = 100

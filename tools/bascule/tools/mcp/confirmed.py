@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from bascule.tools.errors import ToolLoadError
 from bascule.tools.mcp.definitions import Definition
-from bascule.tools.tool import Effects
+from bascule.tools.options import Effects
 
 MAX_LOCK_BYTES: Final = 64 << 20
 

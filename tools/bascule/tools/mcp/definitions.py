@@ -13,8 +13,8 @@ import mcp_types as types
 from pydantic import JsonValue
 
 from bascule.tools.canonical import canonical_json, check_plain
+from bascule.tools.options import Effects
 from bascule.tools.schema import JsonSchema
-from bascule.tools.tool import Effects
 
 MAX_DEFINITION_BYTES: Final = 256 << 10
 MAX_TOOL_NAME_CHARS: Final = 1000

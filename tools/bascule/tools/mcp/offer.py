@@ -16,7 +16,7 @@ from bascule.tools.imported.review import Review, ReviewState
 from bascule.tools.mcp.config import ServerConfig
 from bascule.tools.mcp.confirmed import Confirmation, Refusal
 from bascule.tools.mcp.definitions import Definition, read_definition
-from bascule.tools.tool import Effects
+from bascule.tools.options import Effects
 
 Reason = Literal["new", "changed", "listed twice", "unusable"]
 

@@ -32,8 +32,9 @@ from bascule.tools.mcp.confirmed import Confirmation, Confirmations
 from bascule.tools.mcp.connection import Connection
 from bascule.tools.mcp.contents import read_result
 from bascule.tools.mcp.offer import Offer, Waiting, review_waiting, sort_tools
+from bascule.tools.options import Effects
 from bascule.tools.schema import is_object
-from bascule.tools.tool import AnyTool, Effects
+from bascule.tools.tool import AnyTool
 
 _log = logging.getLogger("bascule.tools")
 MAX_TITLE_CHARS: Final = 200

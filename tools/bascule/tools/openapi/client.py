@@ -28,7 +28,7 @@ from bascule.tools.imported.failures import ServiceUnreachable, lost_call
 from bascule.tools.imported.globs import matches_any
 from bascule.tools.imported.secrets import spell_secrets
 from bascule.tools.imported.words import clean_text
-from bascule.tools.tool import Effects
+from bascule.tools.options import Effects
 
 MAX_ERROR_CHARS: Final = 2000
 CONNECT_S: Final = 15.0

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from bascule.tools.imported.words import clean_phrase, clean_text
 from bascule.tools.openapi.document import Document
+from bascule.tools.options import Effects
 from bascule.tools.schema import JsonSchema, is_array, is_object
-from bascule.tools.tool import Effects
 
 METHODS: Final[dict[str, Effects]] = {
     "get": "read",

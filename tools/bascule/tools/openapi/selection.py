@@ -17,7 +17,7 @@ from bascule.tools.errors import ToolLoadError
 from bascule.tools.imported.globs import matches_any
 from bascule.tools.imported.secrets import SecretBook
 from bascule.tools.openapi.document import parse_yaml
-from bascule.tools.tool import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, Effects
+from bascule.tools.options import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, Effects
 
 MAX_SELECTION_BYTES: Final = 1 << 20
 SUFFIX: Final = ".tools.yaml"
