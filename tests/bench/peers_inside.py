@@ -113,11 +113,20 @@ def smolagents() -> dict[str, float]:
     return measure(run)
 
 
+def llm_sandbox() -> dict[str, float]:
+    """Measure llm-sandbox: one container for a session, no tools; it pulls an image of its own."""
+    module = import_module("llm_sandbox")
+    with module.SandboxSession(lang="python", verbose=False) as session:
+        session.run(HELLO)
+        return {"hello": min(timed(session.run, HELLO) for _ in range(3))}
+
+
 PEERS: dict[str, Callable[[], dict[str, float]]] = {
     "plain CPython": plain,
     "RestrictedPython": restricted,
     "Monty": monty,
     "smolagents local": smolagents,
+    "llm-sandbox": llm_sandbox,
 }
 
 
