@@ -1,8 +1,8 @@
 """Which tools Anthropic's strict mode can have, and their schemas in its subset.
 
 The SDK's own function rewrites a schema: what the subset cannot say goes into descriptions, objects are
-closed. A schema that this would change (free-form objects, any value), or that refers to itself, is left as it
-is, its tool offered without strict mode. The host validates every call against the true schema in any case.
+closed. A schema that this would change (free-form objects, any value), or that refers to itself, is left as
+it is, and its tool offered without strict mode. The host validates every call against the true schema in any case.
 """
 
 from __future__ import annotations
