@@ -2,7 +2,7 @@
 
 The SDK's own function rewrites a schema: what the subset cannot say goes into descriptions, objects are
 closed. A schema that this would change (free-form objects, any value), or that refers to itself, is left as
-it is, and its tool offered without strict mode. The host validates every call against the true schema in any case.
+it is, and its tool offered without strict mode. The host validates every call against the true schema.
 """
 
 from __future__ import annotations
