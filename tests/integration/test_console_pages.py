@@ -141,9 +141,13 @@ def test_enter_in_a_field_decides_nothing(page: Page, server: Server) -> None:
     run = server.submit(MAIL)["id"]
     (approval,) = server.pending(1, run=run)
     page.goto(f"{server.url}/approvals/{approval['id']}")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.method))
     page.get_by_label("Further calls, at most").press("Enter")
     page.get_by_label("This one call").press("Enter")
-    page.wait_for_timeout(300)
+    # What a key press sends is on its way before the next but one picture.
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert "POST" not in sent
     assert server.api("olga", "GET", f"/v1/approvals/{approval['id']}").json()["state"] == "pending"
     server.api("olga", "POST", f"/v1/runs/{run}/cancel")
 
@@ -234,7 +238,9 @@ def test_an_expired_call_is_denied_and_shown_so(browser: Browser, tmp_path: Path
         (approval,) = server.pending(1, run=run)
         page = log_in(new_context(browser), server, "olga")
         page.goto(f"{server.url}/approvals/{approval['id']}")
-        expect(page.get_by_text("This call has changed since you opened the page.")).to_be_visible()
+        changed = page.get_by_text("This call has changed since you opened the page.")
+        # On a busy machine the page may be opened when it is over already.
+        expect(changed.or_(page.get_by_text("expired", exact=True)).first).to_be_visible()
         assert "nobody decided" in server.finished(run)["result"]["output"]
         page.reload()
         expect(page.locator(".facts .state").first).to_have_text("expired")
