@@ -40,7 +40,7 @@ def make_tables(kept: Kept) -> str:
     ]
     for peer, found in kept["peers"].items():
         if isinstance(found, str):
-            lines.append(f"| {peer} | does not run here: {found[:120].replace('|', ' ')} | | | |")
+            lines.append(f"| {peer} | does not run here: {found.replace('|', ' ')} | | | |")
             continue
         cells = [f"{found[name] * 1000:.3g}" if name in found else "-" for name in _MEASURES]
         lines.append(f"| {peer} | {' | '.join(cells)} |")

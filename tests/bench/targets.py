@@ -111,6 +111,7 @@ def judge(medians: dict[str, float], peers: dict[str, dict[str, float]]) -> list
         Verdict(name="idle warm sandbox, MiB PSS", value=m["idle PSS bytes"] / 2**20, target=16),
         Verdict(name="idle forked child, MiB of its own", value=m["idle child bytes"] / 2**20, target=4),
         Verdict(name="import bascule.bridge, s", value=m["import bascule.bridge"], target=0.35),
+        Verdict(name="bascule --help, s", value=m["bascule --help"], target=0.3),
         *(
             Verdict(
                 name=f"F_dec / {size} MiB result",
