@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from tests.integration.console_server import Server
@@ -54,3 +55,13 @@ def log_in(context: BrowserContext, server: Server, who: str) -> Page:
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(server.url + "/")
     return page
+
+
+def serious_findings(page: Page) -> list[str]:
+    """Return what axe finds serious or critical."""
+    answer = cast("Any", Axe()).run(page).response
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
+        for each in answer["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]

@@ -6,13 +6,19 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 from playwright.sync_api import Browser, Page, expect
 
-from tests.integration.console_browser import DESKTOP, PHONE, log_in, new_context, open_browser
+from tests.integration.console_browser import (
+    DESKTOP,
+    PHONE,
+    log_in,
+    new_context,
+    open_browser,
+    serious_findings,
+)
 from tests.integration.console_server import Server, make_server, wait_until
 
 ROOT: Final = Path(__file__).parents[2]
@@ -272,16 +278,6 @@ def test_a_restart_in_the_middle_and_an_unknown_outcome(browser: Browser, tmp_pa
         assert server.finished(job)["result"]["output"] == "settled\n"
     finally:
         server.stop()
-
-
-def serious_findings(page: Page) -> list[str]:
-    """Return what axe finds serious or critical."""
-    answer = cast("Any", Axe()).run(page).response
-    return [
-        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
-        for each in answer["violations"]
-        if each["impact"] in ("serious", "critical")
-    ]
 
 
 def pages_of(server: Server) -> dict[str, str]:
