@@ -45,7 +45,8 @@ versions: venv ## Run the guest's tests, the crawl and the attacks under Debian'
 	@.ci/versions
 
 escape: venv ## Run the attack corpus against each wall alone; FUZZ_S=60 sets the seconds of fuzzing
-	@BASCULE_ALL_ATTACKS=1 BASCULE_GRAMMAR_EXAMPLES=$$((FUZZ_S * 10)) $(GUEST) $(BIN)/pytest tests/escape tests/property
+	@BASCULE_ALL_ATTACKS=1 BASCULE_GRAMMAR_EXAMPLES=$$((FUZZ_S * 10)) $(GUEST) $(BIN)/pytest tests/escape tests/property \
+	  tests/integration/test_oci_rootless.py
 	@$(BIN)/python -m tests.escape.fuzz_compiler $(FUZZ_S)
 
 coverage: venv ## Measure branches; guest and wire must be at 100 %, the rest is printed

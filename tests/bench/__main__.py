@@ -20,6 +20,7 @@ from pathlib import Path
 from bascule.sandbox import Backend, GuestImage, SandboxError, WarmPool, ensure_image, open_backend
 from bascule.sandbox.container import ContainerBackend
 from bascule.sandbox.engine import Engine
+from bascule.sandbox.reuse import Reusing
 from bascule.sandbox.seccomp import seccomp_profile
 from tests.bench import floors, ours, pipeline, warm
 from tests.bench.corpus import slowdowns
@@ -28,7 +29,7 @@ from tests.bench.programs import PROGRAMS
 from tests.bench.targets import Verdict, judge, judge_tasks
 from tests.forks.backend import ForkBackend
 
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 ROOT = Path(__file__).parents[2]
 
 Samples = dict[str, list[float]]
@@ -80,6 +81,9 @@ async def measure_warm(samples: Samples, container: Backend) -> None:
         sequential_s = await warm.warm_s(executor, pool, ours.SEQUENTIAL) - hello_s
         samples["1,000 calls in turn"].append(sequential_s)
         samples["one call"].append(sequential_s / ours.CALLS)
+        samples["one call on a thread"].append(
+            (await warm.warm_s(executor, pool, ours.THREADED) - hello_s) / ours.CALLS
+        )
         samples["1,000 calls at once"].append(await warm.warm_s(executor, pool, ours.PARALLEL) - hello_s)
         samples["100 calls in turn"].append(
             await warm.warm_s(executor, pool, ours.in_turn(ours.WAITS)) - hello_s
@@ -94,7 +98,7 @@ async def measure_warm(samples: Samples, container: Backend) -> None:
             samples[f"F_dec {size} MiB"].append(warm.decode_s(watch, size))
             samples[f"{size} MiB result"].append(await warm.big_result_s(executor, pool, size))
         await warm.until_ready(pool)
-        samples["idle PSS bytes"].append(warm.idle_pss_bytes())
+        samples["idle PSS bytes"].append(warm.idle_bytes("Pss"))
     await pool.close()
 
 
@@ -106,6 +110,13 @@ async def measure_rates(samples: Samples, backends: dict[str, Backend]) -> None:
         async with ours.make_executor(pool) as executor:
             samples[f"runs a second{suffix}"].append(await warm.rate(executor))
         await pool.close()
+        samples["forks a second"].append(floors.fork_rate())
+        reusing = warm.make_pool(Unclosed(backend), floor=0, reuse="principal")
+        samples[f"reused runs a second{suffix}"].append(await warm.reused_rate(reusing))
+        await reusing.close()
+        samples["forks a second"].append(floors.fork_rate())
+        assert isinstance(backend, Reusing)
+        samples["idle child bytes"].append(await warm.idle_child_bytes(backend))
 
 
 class Unclosed:
@@ -116,6 +127,8 @@ class Unclosed:
         self.name = backend.name
         self.image_hash = backend.image_hash
         self.start = backend.start
+        assert isinstance(backend, Reusing)
+        self.start_reusable = backend.start_reusable
         self.sweep = backend.sweep
 
     async def close(self) -> None:
@@ -173,6 +186,7 @@ def show(samples: Samples, peers: Measures, verdicts: list[Verdict]) -> None:
 
 def main() -> None:
     """Measure, print the tables, keep the samples."""
+    load = os.getloadavg()[0]
     peers = Peers()
     found = peers.measure()
     samples = asyncio.run(measure())
@@ -185,9 +199,27 @@ def main() -> None:
     folder = ROOT / ("docs/bench" if os.environ.get("BENCH_KEEP") else "artifacts")
     kept = folder / f"bench-{time.strftime('%Y%m%dT%H%M%S')}-{commit()}.json"
     kept.parent.mkdir(parents=True, exist_ok=True)
-    told = {each.name: {"value": each.value, "target": each.target, "met": each.met} for each in verdicts}
+    told = {
+        each.name: {
+            "value": float(f"{each.value:.4g}"),
+            "target": each.target,
+            "at_least": each.at_least,
+            "met": each.met,
+        }
+        for each in verdicts
+    }
     factors = {task.id: round(task.factor, 3) for task in tasks}
-    document = {"commit": commit(), "samples": samples, "peers": found, "tasks": factors, "verdicts": told}
+    document = {
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "load": [round(each, 1) for each in (load, os.getloadavg()[0])],
+        "samples": {name: [float(f"{each:.6g}") for each in values] for name, values in samples.items()},
+        "peers": found,
+        "tasks": factors,
+        "verdicts": told,
+    }
     kept.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"\nkept: {kept.relative_to(ROOT)}", file=sys.stderr)
 

@@ -14,6 +14,7 @@ from bascule.sandbox import Backend, SandboxClosed, SandboxLimits
 
 ECHO_BYTES = 88
 ECHOES = 2000
+FORKS_S = 2.0
 
 
 def echo_s() -> float:
@@ -59,6 +60,16 @@ def fork_s() -> float:
     os.close(reading)
     os.close(writing)
     return took_s
+
+
+def fork_rate() -> float:
+    """Return forks a second of such an interpreter, one after the other."""
+    until_s = time.monotonic() + FORKS_S
+    count = 0
+    while time.monotonic() < until_s:
+        fork_s()
+        count += 1
+    return count / FORKS_S
 
 
 async def container_s(backend: Backend) -> float:

@@ -32,6 +32,7 @@ def at_once(count: int) -> str:
 
 
 SEQUENTIAL = in_turn(CALLS)
+THREADED = SEQUENTIAL.replace("noop", "threaded")
 PARALLEL = at_once(CALLS)
 WAITING = PARALLEL.replace("noop", "slow").replace(f"range({CALLS})", f"range({WAITS})")
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PACKAGES = ("pydantic-monty", "smolagents", "RestrictedPython")
+PACKAGES = ("pydantic-monty", "smolagents", "RestrictedPython", "llm-sandbox[docker]")
 
 _INSTALL_S = 600
 _RUN_S = 300

@@ -70,6 +70,11 @@ def judge(medians: dict[str, float], peers: dict[str, dict[str, float]]) -> list
         Verdict(name="cold hello / F_ctr, engine", value=m["cold hello"] / m["F_ctr"], target=1.6),
         Verdict(name="one call / F_echo", value=m["one call"] / m["F_echo"], target=12),
         Verdict(
+            name="one call of a tool on a thread / F_echo",
+            value=m["one call on a thread"] / m["F_echo"],
+            target=12,
+        ),
+        Verdict(
             name="1,000 calls at once / in turn",
             value=m["1,000 calls at once"] / m["1,000 calls in turn"],
             target=0.6,
@@ -97,8 +102,16 @@ def judge(medians: dict[str, float], peers: dict[str, dict[str, float]]) -> list
             target=0.85,
             at_least=True,
         ),
+        Verdict(
+            name="reuse, runs a second / forks a second, engine",
+            value=m["reused runs a second"] / m["forks a second"],
+            target=0.5,
+            at_least=True,
+        ),
         Verdict(name="idle warm sandbox, MiB PSS", value=m["idle PSS bytes"] / 2**20, target=16),
+        Verdict(name="idle forked child, MiB of its own", value=m["idle child bytes"] / 2**20, target=4),
         Verdict(name="import bascule.bridge, s", value=m["import bascule.bridge"], target=0.35),
+        Verdict(name="bascule --help, s", value=m["bascule --help"], target=0.3),
         *(
             Verdict(
                 name=f"F_dec / {size} MiB result",
@@ -117,6 +130,12 @@ def judge(medians: dict[str, float], peers: dict[str, dict[str, float]]) -> list
         rows += [
             Verdict(
                 name="cold hello / F_oci, daemonless", value=m["cold hello oci"] / m["F_oci"], target=2.5
+            ),
+            Verdict(
+                name="reuse, runs a second / forks a second, daemonless",
+                value=m["reused runs a second oci"] / m["forks a second"],
+                target=0.5,
+                at_least=True,
             ),
             Verdict(
                 name="daemonless runs a second / engine's own rate",

@@ -7,6 +7,7 @@ import json
 import os
 import statistics
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import msgspec
 
 from bascule.bridge import Executor
 from bascule.bridge.guest import sandbox_limits
-from bascule.sandbox import Backend, PoolLimits, SandboxLimits, WarmPool
+from bascule.sandbox import Backend, PoolLimits, Reuse, SandboxLimits, WarmPool
+from bascule.sandbox.reuse import Reusing
 from bascule.tools import AnyTool, tool
 from tests.bench import ours
 
@@ -61,7 +63,7 @@ class Stopwatch:
             """
             return self.rows[mib]
 
-        return [mark, big, ours.noop, ours.slow]
+        return [mark, big, ours.noop, ours.threaded, ours.slow]
 
 
 async def until_ready(pool: WarmPool, count: int = 1) -> None:
@@ -70,9 +72,9 @@ async def until_ready(pool: WarmPool, count: int = 1) -> None:
         await asyncio.sleep(0.02)
 
 
-def make_pool(backend: Backend, *, floor: int = 2) -> WarmPool:
+def make_pool(backend: Backend, *, floor: int = 2, reuse: Reuse = "never") -> WarmPool:
     """Return a pool whose backend stays open when the pool is only left."""
-    pool = WarmPool(backend, limits=PoolLimits(floor=floor, ceiling=16))
+    pool = WarmPool(backend, limits=PoolLimits(floor=floor, ceiling=16), reuse=reuse)
     pool.keep_ready(sandbox_limits(ours.LIMITS))
     return pool
 
@@ -127,6 +129,26 @@ async def rate(executor: Executor, *, at_once: int = 4) -> float:
     return count / (time.monotonic() - began_s)
 
 
+async def reused_rate(pool: WarmPool, *, users: int = 4) -> float:
+    """Return runs a second of as many users at once, each of whom has a container for all their runs."""
+    until_s = time.monotonic() + RATE_S
+    count = 0
+
+    async def work(user: str) -> None:
+        nonlocal count
+        executor = Executor([ours.noop], limits=ours.LIMITS, backend=pool, user=user)
+        async with executor:
+            await ours.run_s(executor, ours.HELLO)  # starts the container
+            began.append(time.monotonic())
+            while time.monotonic() < until_s or count < users:
+                await ours.run_s(executor, ours.HELLO)
+                count += 1
+
+    began: list[float] = []
+    await asyncio.gather(*(work(f"user-{number}") for number in range(users)))
+    return count / (time.monotonic() - min(began))
+
+
 async def bare_rate(backend: Backend, *, at_once: int = 2) -> float:
     """Return how many bare containers a second the builder itself makes and removes."""
     until_s = time.monotonic() + RATE_S
@@ -146,15 +168,33 @@ async def bare_rate(backend: Backend, *, at_once: int = 2) -> float:
     return count / (time.monotonic() - began_s)
 
 
-def idle_pss_bytes() -> int:
-    """Return the memory of one idle guest of an engine on this machine, shared pages counted in parts."""
+def idle_bytes(*kinds: str, pids: Collection[int] | None = None) -> int:
+    """Return the memory of one idle guest on this machine, of the kinds that smaps_rollup knows, added.
+
+    Args:
+        pids: only these; else every guest there is.
+    """
     sizes: list[int] = []
     for entry in Path("/proc").iterdir():
-        words = _read(entry / "cmdline").split(b"\0") if entry.name.isdecimal() else [b""]
+        if not entry.name.isdecimal() or (pids is not None and int(entry.name) not in pids):
+            continue
+        words = _read(entry / "cmdline").split(b"\0")
         if os.path.basename(words[0]) == b"python3" and b"/bascule" in words:
             rollup = _read(entry / "smaps_rollup").decode("ascii", "replace").splitlines()
-            sizes += [int(line.split()[1]) * 1024 for line in rollup if line.startswith("Pss:")]
+            found = [int(line.split()[1]) * 1024 for line in rollup if line.partition(":")[0] in kinds]
+            sizes += [sum(found)] if found else []
     return int(statistics.median(sizes)) if sizes else 0
+
+
+async def idle_child_bytes(backend: Reusing) -> int:
+    """Return what a warmed child that waits for its run has to itself."""
+    child = await backend.start_reusable(sandbox_limits(ours.LIMITS), run_id="bench-child")
+    try:
+        await child.receive()  # its hello
+        return idle_bytes("Private_Clean", "Private_Dirty", pids={child.pid})
+    finally:
+        await child.kill()
+        await child.close()
 
 
 def _read(path: Path) -> bytes:

@@ -28,7 +28,7 @@ PEER = "pydantic-monty-runtime==1.4.0"
 PEER_THRESHOLD = 0.97
 """Of the files that stay inside the language."""
 PEER_FLOOR = 0.97
-"""Of all files that plain Python passes, those outside the language counted as not right (509 of 524)."""
+"""Of all files that plain Python passes, those outside the language counted as not right (513 of 524)."""
 LIMITS = Limits(wall_s=20.0, cpu_s=20.0, run_s=60.0)
 
 
@@ -106,6 +106,16 @@ SAME_END = {
 OUTSIDE_THE_LANGUAGE = frozenset({"refused_name", "refused_attribute", "refused_import"})
 """Refusals by the allow-lists: `exec`, `id`, `os`, special names as values (docs/language.md)."""
 
+DELIBERATE: dict[str, tuple[str, str]] = {
+    "async__gather_all": (r" at 0x", "texts of objects hold no address"),
+    "iter__for": (r" at 0x|' at '", "texts of objects hold no address"),
+    "id__non_overlapping_lifetimes_same_types": (
+        r"^assert ",
+        "id() counts objects: one that is gone does not give its number to the next",
+    ),
+}
+"""Files that ask for what is other here on purpose: which lines ask, and why. The others are compared."""
+
 
 def same_end(error: str | None, result: Result) -> bool:
     """Whether a result ends as plain Python did, which ``error`` left, if anything."""
@@ -132,6 +142,16 @@ def plain_outcomes(scripts: Sequence[str]) -> list[str | None]:
     return outcomes
 
 
+def without_deliberate(name: str, text: str) -> str:
+    """Return a file without the lines that ask for what is other here on purpose."""
+    asking = DELIBERATE.get(name)
+    if asking is None:
+        return text
+    kept = [line for line in text.splitlines(keepends=True) if not re.search(asking[0], line)]
+    assert len(kept) < len(text.splitlines())
+    return "".join(kept)
+
+
 def test_a_peers_test_files_give_what_plain_python_gives(capsys: pytest.CaptureFixture[str]) -> None:
     files = sorted(fetch_source(PEER, "test_cases").glob("*.py"))
     texts = [file.read_text(encoding="utf-8") for file in files]
@@ -141,7 +161,7 @@ def test_a_peers_test_files_give_what_plain_python_gives(capsys: pytest.CaptureF
         for file, text, error in zip(files, texts, plain, strict=True)
         if error == expected_error(text)
     ]
-    results = run_scripts([text for _, text, _ in chosen])
+    results = run_scripts([without_deliberate(name, text) for name, text, _ in chosen])
     wrong: list[str] = []
     refused: list[str] = []
     outside = 0
@@ -155,10 +175,12 @@ def test_a_peers_test_files_give_what_plain_python_gives(capsys: pytest.CaptureF
     with capsys.disabled():
         print(
             f"\n{right} of {len(chosen)} files right ({len(files)} in all), {len(wrong)} wrong, "
+            f"{len(DELIBERATE)} without lines that ask for addresses, "
             f"{outside} use what is outside the language; refused: {dict(kinds)}"
         )
         print("\n".join(f"  wrong    {line}" for line in wrong))
         print("\n".join(f"  refused  {line}" for line in refused))
     assert len(chosen) > 300
+    assert wrong == []
     assert right >= PEER_THRESHOLD * (len(chosen) - outside)
     assert right >= PEER_FLOOR * len(chosen)

@@ -34,7 +34,8 @@ _CAN = """\
 - Attributes of the script's own objects freely; of all others, those listed for their exact type.
 - `eval(text)` for one expression of at most 1,000 characters; it sees the variables around the call.
 - Equal seeds give equal output. One exception is CPython's: a set of functions, classes, bound methods or
-  `object()` has the order of their addresses. Use a list or a dict, or sort by name.
+  `object()` has the order of their addresses, which can differ from run to run. Use a list or a dict, or
+  sort by name.
 - `__name__ == "__main__"`; `except:` and `except BaseException` catch what `except Exception` does.
 """
 

@@ -8,6 +8,7 @@ because stdout is the wire and is never parsed for text.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -88,6 +89,15 @@ async def attack(backend: Backend, row: Row) -> Ending:
     return await sandbox.close()
 
 
+def rows_for(backend: Backend) -> list[Row]:
+    """Return the rows to run; by an engine, which is slow, the newer ones only where all were asked for.
+
+    Engine and runtime build the same walls from the same settings.
+    """
+    everything = backend.name != "container" or os.environ.get("BASCULE_ALL_ATTACKS") == "1"
+    return [row for row in ROWS if everything or row.kind != "newer"]
+
+
 async def attack_all(backend: Backend) -> list[Ending]:
     """Run all rows, four at a time: most of them wait."""
     slots = asyncio.Semaphore(4)
@@ -96,16 +106,21 @@ async def attack_all(backend: Backend) -> list[Ending]:
         async with slots:
             return await attack(backend, row)
 
-    return await asyncio.gather(*(one(row) for row in ROWS))
+    return await asyncio.gather(*(one(row) for row in rows_for(backend)))
 
 
 @pytest.fixture(scope="module")
 def endings(backend: Backend) -> dict[str, Ending]:
-    return {row.id: ending for row, ending in zip(ROWS, asyncio.run(attack_all(backend)), strict=True)}
+    return {
+        row.id: ending
+        for row, ending in zip(rows_for(backend), asyncio.run(attack_all(backend)), strict=True)
+    }
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_unrestricted_python_stays_inside(row: Row, endings: dict[str, Ending]) -> None:
+    if row.id not in endings:
+        pytest.skip("the same wall as without an engine; `make escape` tries it with one too")
     ending = endings[row.id]
     assert "ESCAPED" not in ending.stderr_tail
     assert "SyntaxError" not in ending.stderr_tail, "the row itself is broken"
@@ -137,8 +152,8 @@ def test_the_host_still_works_after_all_of_them(backend: Backend, endings: dict[
 
 def test_there_are_attacks_of_every_kind() -> None:
     kinds = Counter(row.id.rpartition("-")[0].partition("-")[2] for row in ROWS)
-    assert len(ROWS) >= 80
-    assert kinds.keys() >= {"net", "kernel", "files", "process", "fs", "output"}
+    assert len(ROWS) >= 150
+    assert kinds.keys() >= {"net", "kernel", "files", "process", "newer", "fs", "output"}
 
 
 def test_another_run_beside_the_attacks_gets_its_right_answer(backend: Backend) -> None:

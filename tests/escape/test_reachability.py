@@ -9,14 +9,16 @@ runs text or opens files.
 from __future__ import annotations
 
 import builtins
+import gc
 import io
 import itertools
 import os
 import sys
 import types
+import warnings
 from collections import Counter, deque
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, cast
 
 import pytest
@@ -326,11 +328,32 @@ def _items(value: object) -> Iterator[object]:
         yield from itertools.islice(cast(Any, value), 5)
 
 
-@pytest.fixture(scope="module")
-def crawl() -> Crawl:
+@contextmanager
+def crawling() -> Generator[Crawl]:
+    """Give a crawl; what it leaves, coroutines that nobody awaits among it, ends with it unheard."""
     walk = Crawl()
-    walk.run()
-    return walk
+    try:
+        yield walk
+    finally:
+        with unheard():
+            vars(walk).clear()
+            gc.collect()
+
+
+@contextmanager
+def unheard() -> Generator[None]:
+    """Let nothing be said of coroutines that are made and never awaited."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.fixture(scope="module")
+def crawl() -> Iterator[Crawl]:
+    with crawling() as walk:
+        with unheard():
+            walk.run()
+        yield walk
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -349,11 +372,12 @@ def test_the_crawl_went_everywhere(crawl: Crawl) -> None:
     "leak", [os, open, types.FunctionType, io.FileIO, sys.modules, compile("1", "", "eval")]
 )
 def test_the_crawl_finds_what_is_planted(leak: object) -> None:
-    walk = Crawl()
-    walk.add(Facade("planted", {"leak": leak}), "planted")
-    value, path = walk.take()
-    walk.follow(value, path)
-    assert list(walk.problems.values()) == ["planted.leak"]
+    with crawling() as walk:
+        walk.add(Facade("planted", {"leak": leak}), "planted")
+        value, path = walk.take()
+        walk.follow(value, path)
+        del value
+        assert list(walk.problems.values()) == ["planted.leak"]
 
 
 @pytest.mark.parametrize("name", ["tb_frame", "tb_next", "tb_lineno", "with_traceback"])

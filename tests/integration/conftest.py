@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +13,15 @@ import pytest
 
 from bascule.sandbox import Backend, GuestImage, SandboxError, ensure_image, open_backend
 from bascule.sandbox.engine import Engine
+from tests.integration.console_server import Server, make_server
+
+
+@pytest.fixture(scope="session")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Give one console to all modules of a test process that can share it: each looks at runs of its own."""
+    made = make_server(tmp_path_factory.mktemp("console"), "--requests-per-minute", "1000000")
+    yield made
+    made.stop()
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from tests.integration.console_server import Server
 
 CHROMIUM: Final = "/usr/bin/chromium"
+WAIT_MS: Final = 60_000
+"""How long anything on a page may take: a busy machine is no fault."""
+
 DESKTOP: Final = ViewportSize(width=1180, height=900)
 PHONE: Final = ViewportSize(width=390, height=844)
 
@@ -19,6 +23,7 @@ PHONE: Final = ViewportSize(width=390, height=844)
 def open_browser() -> Generator[Browser]:
     """Give a browser."""
     with sync_playwright() as playwright:
+        expect.set_options(timeout=WAIT_MS)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
             yield browser
@@ -38,7 +43,7 @@ def new_context(
     context = browser.new_context(
         viewport=viewport, color_scheme=scheme, java_script_enabled=scripts, locale="en-GB", **more
     )
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(WAIT_MS)
     return context
 
 
@@ -50,3 +55,13 @@ def log_in(context: BrowserContext, server: Server, who: str) -> Page:
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(server.url + "/")
     return page
+
+
+def serious_findings(page: Page) -> list[str]:
+    """Return what axe finds serious or critical."""
+    answer = cast("Any", Axe()).run(page).response
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
+        for each in answer["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +23,7 @@ from bascule.console.database import Database
 from bascule.console.live import CHECK_S
 from bascule.console.settings import Settings
 from bascule.console.tokens import Tokens
-from tests.integration.console_server import Server, make_server
+from tests.integration.console_server import Server
 
 OPEN: Final = {"/healthz", "/readyz", "/v1/openapi.json", "/static/{path:path}", "/login"}
 """Whoever can reach the console may see these."""
@@ -38,10 +37,8 @@ BODIES: Final[dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    made = make_server(tmp_path_factory.mktemp("access"))
-    yield made
-    made.stop()
+def server(console: Server) -> Server:
+    return console
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,14 @@ from bascule.cli import approvals, runs
 from bascule.cli.exits import Exit, exit_for_error
 from bascule.cli.main import app
 from bascule.wire import BasculeError
-from tests.integration.console_server import Server, make_server
+from tests.integration.console_server import Server
 
 MAIL = 'print(mail.send(to="ada@example.com", subject="Hello", body="one\\ntwo"))'
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    made = make_server(tmp_path_factory.mktemp("commands"))
-    yield made
-    made.stop()
+def server(console: Server) -> Server:
+    return console
 
 
 class Person:

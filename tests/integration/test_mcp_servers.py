@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -24,10 +24,13 @@ BIN = Path(sys.executable).parent
 HTTP_SERVER = Path(__file__).parents[1] / "mcp_servers" / "weather.py"
 
 
-def npm_server(name: str, *arguments: str, **extra: Any) -> dict[str, Any]:
+def npm_program(name: str) -> str:
     folder = fetch_npm(f"@modelcontextprotocol/server-{name}@{VERSION}")
-    program = folder / "node_modules" / "@modelcontextprotocol" / f"server-{name}" / "dist" / "index.js"
-    return {"command": str(NODE), "args": [str(program), *arguments], **extra}
+    return str(folder / "node_modules" / "@modelcontextprotocol" / f"server-{name}" / "dist" / "index.js")
+
+
+def npm_server(name: str, *arguments: str, **extra: Any) -> dict[str, Any]:
+    return {"command": str(NODE), "args": [npm_program(name), *arguments], **extra}
 
 
 async def confirmed(config: Path) -> McpSource:
@@ -136,25 +139,81 @@ return ["first" in str(log), there["target"]["datetime"][11:16], other]
     assert result.value == [True, "21:00", "refused"]
 
 
-@contextlib.contextmanager
-def http_server() -> Generator[str]:
-    """Start the HTTP server on a free port and wait until it listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen([sys.executable, str(HTTP_SERVER), str(port)], stderr=subprocess.DEVNULL)
-    try:
+class HttpServer:
+    """An MCP server over streamable HTTP in a process of its own, on a port that it keeps."""
+
+    def __init__(self, *command: str, **environment: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/mcp"
+        port = {"PORT": str(self.port)}
+        self._command = [each.format(**port) for each in command]
+        self._environment = {**os.environ, **port, **environment}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it listens."""
+        quiet = subprocess.DEVNULL
+        self._process = subprocess.Popen(self._command, env=self._environment, stdout=quiet, stderr=quiet)
         for _ in range(600):
             with socket.socket() as probe:
                 probe.settimeout(0.1)
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert server.poll() is None
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            assert self._process.poll() is None
             time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        server.kill()
-        server.wait()
+        pytest.fail("the server does not listen")
+
+    def kill(self) -> None:
+        """End it without a word."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.kill()
+
+
+def weather_server() -> HttpServer:
+    """Return a server of the Python SDK: each request for itself."""
+    return HttpServer(sys.executable, str(HTTP_SERVER), "{PORT}")
+
+
+def everything_server() -> HttpServer:
+    """Return a server of the TypeScript SDK, with sessions, which says 400 to one that it does not know."""
+    return HttpServer(str(NODE), npm_program("everything"), "streamableHttp")
+
+
+@pytest.mark.parametrize(
+    ("make", "script"),
+    [
+        (weather_server, "s.forecast(city='Oslo')['result'][0]['city']"),
+        (everything_server, "s.echo(message='Oslo').removeprefix('Echo: ')"),
+    ],
+)
+def test_a_server_over_http_that_was_restarted_in_between_is_called_again(
+    make: Callable[[], HttpServer], script: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "mcp.json"
+
+    async def go(server: HttpServer) -> None:
+        entry = {"url": server.url, "effects": {"*": "read"}}
+        config.write_text(json.dumps({"mcpServers": {"s": entry}}))
+        source = await confirmed(config)
+        async with Executor([source], isolation="process", warm=0) as executor:
+            before = await executor.run(script)
+            server.kill()
+            server.start()
+            after = await executor.run(script)
+        assert (before.value, after.value) == ("Oslo", "Oslo"), after.error
+
+    with make() as server:
+        asyncio.run(go(server))
 
 
 def test_a_server_over_http_is_called_as_one_of_our_own_processes(tmp_path: Path) -> None:
@@ -175,8 +234,8 @@ def test_a_server_over_http_is_called_as_one_of_our_own_processes(tmp_path: Path
             assert failed.error is not None
             assert "no such city" in failed.error.message
 
-    with http_server() as url:
-        asyncio.run(go(url))
+    with weather_server() as server:
+        asyncio.run(go(server.url))
 
 
 def test_an_address_where_nobody_answers_is_an_error_that_says_so(tmp_path: Path) -> None:

@@ -107,6 +107,17 @@ def test_a_user_with_one_id_is_told_that_the_guest_has_it_too(home: Path) -> Non
     assert set(found["told"]) == {"cpu", "user"}
 
 
+@pytest.mark.skipif(os.environ.get("BASCULE_ALL_ATTACKS") != "1", reason="`make escape` runs these")
+@pytest.mark.parametrize("known", [True, False])
+def test_unrestricted_python_stays_inside_a_users_container_too(home: Path, known: bool) -> None:
+    suite = "tests/escape/test_container_alone.py"
+    wanted = "oci and (stays_inside or still_works or another_run)"
+    done = as_user(
+        home, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", suite, "-k", wanted, known=known
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
 def test_the_doctor_says_what_differs_and_that_nothing_is_broken(home: Path) -> None:
     done = as_user(
         home,

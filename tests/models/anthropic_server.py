@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.models.servers import JsonObject, WrittenTurn, event, require, split_text
+from tests.models.strict_schema import check_anthropic_strict
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -41,6 +42,7 @@ class AnthropicProtocol:
                     tool["input_schema"].get("type") == "object",
                     f"tools.{number}.input_schema.type: required",
                 )
+        check_anthropic_strict(body.get("tools", []))
         self._check_messages(body)
 
     def _check_messages(self, body: JsonObject) -> None:

@@ -119,6 +119,10 @@ class ApprovalTable(Protocol):
         """
         ...
 
+    def versions(self, state: str, *, limit: int) -> dict[str, int]:
+        """Return the versions of the oldest records in a state by their ids: what changed is then read."""
+        ...
+
     def insert(self, *records: ApprovalRecord) -> None:
         """Add records outside a run's own transaction."""
         ...

@@ -7,7 +7,6 @@ invalid policy) is a BasculeError, raised; then nothing ran.
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
@@ -15,33 +14,30 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from bascule.bridge.approval import Approver, Decision, deny_all
-from bascule.bridge.approvals_table import ApprovalRecord
+from bascule.bridge.approval import Approver, deny_all
 from bascule.bridge.blocking import LoopThread
 from bascule.bridge.carrying import resume_all, see_through
 from bascule.bridge.circuits import Circuits
-from bascule.bridge.decide import decide
 from bascule.bridge.errors import ExecutorClosedError
 from bascule.bridge.events import EventChannel, Subscriber
-from bascule.bridge.guest import sandbox_limits
 from bascule.bridge.history import CommandLine
-from bascule.bridge.journal import Journal
 from bascule.bridge.lanes import Resources
 from bascule.bridge.lifecycle import resume_script, run_script
 from bascule.bridge.limits import Limits
 from bascule.bridge.matching import User
 from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.offering import Offering
+from bascule.bridge.operations import Operations
 from bascule.bridge.order import RunOrder, Surroundings
 from bascule.bridge.policy import Policy
 from bascule.bridge.redaction import keep_log_clean
 from bascule.bridge.rehearsal import Rehearsal, WantedEffects
 from bascule.bridge.result import Result
-from bascule.bridge.runs import cancel_run, resolve_call
 from bascule.bridge.session import Session
-from bascule.bridge.store import Answer, Store
+from bascule.bridge.store import Store
+from bascule.bridge.supply import Supply, share
 from bascule.bridge.workers import Workers
-from bascule.sandbox import Backend, Isolation, PoolLimits, Reuse, WarmPool, open_backend
+from bascule.sandbox import Backend, Isolation, Reuse
 from bascule.tools import Registry
 from bascule.tools.source import AnySource
 
@@ -51,17 +47,12 @@ TOOL_THREADS: Final = 128
 APPROVER_THREADS: Final = 128
 """Threads for a synchronous approver, their own: waiting for people never keeps a tool from running."""
 
-POOL_CEILING: Final = 64
-"""Sandboxes of one executor alive at once; further runs wait their turn."""
-
-_log = logging.getLogger("bascule.bridge")
-
 T = TypeVar("T")
 
 _DEFAULT_LIMITS: Final = Limits()
 
 
-class Executor:
+class Executor(Operations):
     """Runs scripts. Use it as ``async with``; or without an event loop as ``with`` and `run_sync`.
 
     Many scripts may run at once; each gets its own sandbox, journal and budgets.
@@ -111,21 +102,23 @@ class Executor:
         runtime: str | None = None,
         backend: Backend | None = None,
     ) -> None:
-        self._offering = Offering(
+        offering = Offering(
             tools, policy=policy or Policy.default(), secrets=secrets, secret_patterns=secret_patterns
         )
+        super().__init__(store or MemoryStore(), offering)
         self._approver = approver
-        self._isolation: Isolation = isolation
         self._limits = limits
-        self._store: Store = store or MemoryStore()
         self._user = User(name=user) if isinstance(user, str) else user
-        self._warm = warm
-        self._reuse: Reuse = reuse
-        self._docker_host = docker_host
-        self._runtime = runtime
-        principal = "" if self._user is None else self._user.name
-        self._backend = backend.for_principal(principal) if isinstance(backend, WarmPool) else backend
-        self._owns_backend = backend is None
+        self._supply = Supply(
+            backend,
+            isolation=isolation,
+            limits=limits,
+            warm=warm,
+            reuse=reuse,
+            principal="" if self._user is None else self._user.name,
+            docker_host=docker_host,
+            runtime=runtime,
+        )
         self._opening: asyncio.Lock | None = None
         self._events = EventChannel()
         self._workers = Workers(size=TOOL_THREADS)
@@ -185,7 +178,7 @@ class Executor:
             StoreError, LeaseLost: the run cannot be recorded (any more); no further tool was started. Once
                 the store can be written, `resume` goes on.
         """
-        backend = _share(await self._open(), user)
+        backend = share(await self._open(), user)
         stubs = (
             self._offering.stubs
             if only is None
@@ -252,8 +245,8 @@ class Executor:
             return self._surroundings(await self._open())
 
         def make_order(script: str, session: str, ordinal: int) -> RunOrder:
-            assert self._backend is not None
-            order = self._order(script, None, self._backend, user)
+            assert self._supply.backend is not None
+            order = self._order(script, None, self._supply.backend, user)
             return replace(order, run_id=f"{session}.{ordinal}", session=session, ordinal=ordinal)
 
         return Session(session_id or f"session-{secrets.token_hex(8)}", surround, make_order)
@@ -266,14 +259,6 @@ class Executor:
         """
         return await resume_all(self._store, lambda run_id: self.resume(run_id, wait=False))
 
-    async def cancel(self, run_id: str) -> bool:
-        """End a run, wherever it is; False when it is finished or unknown. Dispatched effects end first."""
-        return await cancel_run(self._store, run_id)
-
-    def resolve(self, run_id: str, seq: int, answer: Answer) -> bool:
-        """Say what became of a call whose outcome is unknown; see `bascule.bridge.runs.resolve_call`."""
-        return resolve_call(self._store, run_id, seq, answer)
-
     async def _see_through(self, result: Result, *, wait: bool) -> Result:
         if not wait:
             return result
@@ -282,9 +267,7 @@ class Executor:
     async def close(self) -> None:
         """Release engine, threads and events. Runs must have ended."""
         self._closed = True
-        backend, self._backend = self._backend, None
-        if backend is not None and self._owns_backend:
-            await backend.close()
+        await self._supply.close()
         await self._offering.close()
         self._workers.close()
         self._approver_workers.close()
@@ -315,109 +298,32 @@ class Executor:
         thread.run(self.close())
         thread.close()
 
+    def _thread(self) -> LoopThread:
+        if self._loop_thread is None:
+            self._loop_thread = LoopThread()
+        return self._loop_thread
+
     # ------------------------------------------------------------ around runs
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call ``subscriber`` with every event, on a thread of its own; return what ends that."""
         return self._events.subscribe(subscriber)
 
-    def journal(self, run_id: str) -> Journal | None:
-        """Return the journal of a run, or None when the store does not hold it any more."""
-        return self._store.journal(run_id)
-
-    def decide(
-        self, approval_id: str, decision: Decision, *, digest: str, channel: str = "api"
-    ) -> ApprovalRecord:
-        """Write one person's decision about a waiting call; see `bascule.bridge.decide.decide`.
-
-        Raises:
-            DecisionRefused: nothing was written; the message says what to do.
-        """
-        known = self._offering.policy.identify(User(name=decision.by, groups=decision.groups))
-        groups = decision.groups if known is None else known.groups
-        return decide(
-            self._store.approvals,
-            approval_id,
-            replace(decision, groups=groups),
-            digest=digest,
-            channel=channel,
-            check_edit=self._offering.check_edit,
-            redactor=self._offering.redactor,
-        )
-
-    def register_secrets(self, *secrets: str) -> None:
-        """Add values that must never leave the host.
-
-        Raises:
-            ValueError: one is too short to be told apart.
-        """
-        self._offering.redactor.register(*secrets)
-
-    def replace_policy(self, policy: Policy) -> None:
-        """Use another policy from now on, also for calls that wait: they are evaluated again.
-
-        Raises:
-            PolicyError: a rule can never match these tools; the old policy stays.
-        """
-        self._offering.replace_policy(policy)
-
-    def redact(self, text: str) -> str:
-        """Return text without the registered secrets."""
-        return self._offering.redactor.text(text)
-
-    @property
-    def registry(self) -> Registry:
-        """Everything a script may call; the tools of sources from the opening on."""
-        return self._offering.registry
-
-    @property
-    def store(self) -> Store:
-        """Where the runs of this executor are kept."""
-        return self._store
-
     @property
     def user(self) -> User | None:
         """On whose behalf its runs are made."""
         return self._user
 
-    @property
-    def policy(self) -> Policy:
-        """The policy as it is now."""
-        return self._offering.policy
-
-    def _thread(self) -> LoopThread:
-        if self._loop_thread is None:
-            self._loop_thread = LoopThread()
-        return self._loop_thread
-
     async def _open(self) -> Backend:
         if self._closed:
             raise ExecutorClosedError
-        if self._backend is not None and self._offering.complete:
-            return self._backend
+        if self._supply.backend is not None and self._offering.complete:
+            return self._supply.backend
         if self._opening is None:
             self._opening = asyncio.Lock()
         async with self._opening:
             await self._offering.open()
-            if self._backend is None:
-                backend = await asyncio.to_thread(
-                    open_backend, self._isolation, docker_host=self._docker_host, runtime=self._runtime
-                )
-                await backend.sweep()
-                self._backend = self._pooled(backend)
-            return self._backend
-
-    def _pooled(self, backend: Backend) -> Backend:
-        floor = 1 if self._warm is None else self._warm
-        pool = WarmPool(
-            backend,
-            limits=PoolLimits(floor=floor, ceiling=max(POOL_CEILING, floor)),
-            reuse=self._reuse,
-            principal="" if self._user is None else self._user.name,
-        )
-        if self._warm:
-            pool.keep_ready(sandbox_limits(self._limits))
-        return pool
+            return await self._supply.open()
 
     def _order(self, script: str, seed: int | None, backend: Backend, user: User | None) -> RunOrder:
         user = user or self._user
@@ -456,10 +362,3 @@ class Executor:
 def new_run_id() -> str:
     """Return a random name for a run."""
     return f"run-{secrets.token_hex(8)}"
-
-
-def _share(backend: Backend, user: User | None) -> Backend:
-    """Return the backend as this user's share of it, so that users who wait are served in turn."""
-    if user is None or not isinstance(backend, WarmPool):
-        return backend
-    return backend.for_principal(user.name)

@@ -210,7 +210,9 @@ class LiveRun:
 
     def _usage(self, finish: Finish | None, ending: Ending, *, wall_s: float, returned_bytes: int) -> Usage:
         claimed = None if finish is None else finish.usage
-        cpu_s = ending.cpu_s if claimed is None or ending.cpu_s is not None else claimed.cpu_s
+        # What the sandbox measured is that of all scripts of a session.
+        measured = ending.cpu_s is not None and self._order.session is None
+        cpu_s = ending.cpu_s if claimed is None or measured else claimed.cpu_s
         peak = ending.peak_memory_bytes
         if claimed is not None and peak is None:
             peak = claimed.peak_memory_bytes

@@ -66,6 +66,10 @@ class MemoryApprovals:
             )
         return found[:limit]
 
+    def versions(self, state: str, *, limit: int) -> dict[str, int]:
+        """See `ApprovalTable.versions`."""
+        return {each.id: each.version for each in self.find(states=(state,), limit=limit)}
+
     def insert(self, *records: ApprovalRecord) -> None:
         """See `ApprovalTable.insert`."""
         for record in records:

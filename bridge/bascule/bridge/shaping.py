@@ -7,6 +7,7 @@ bound, whatever goes in.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +27,11 @@ MAX_NOTED: Final = 5
 """Places that a note lists where there is room; the rest is counted."""
 
 _MAX_PATH_CHARS: Final = 120
+
+_ENCODED: Final = re.compile(r"(?=\D*\d)[A-Za-z0-9+/_-]{512}")
+"""How a text begins that nobody reads: bytes of a picture or a file, in base64 or the like."""
+
+_ENCODED_CHARS: Final = 32
 
 # Items of a list, members of an object, characters of a text, levels of nesting: the richest fit is taken.
 _STEPS: Final = (
@@ -154,12 +160,15 @@ class _Cutter:
         return value
 
     def _text(self, value: str, path: str) -> str:
-        self.room -= min(len(value), self.characters)
-        if len(value) <= self.characters:
+        characters = self.characters
+        if len(value) > characters and _ENCODED.match(value):
+            characters = min(characters, _ENCODED_CHARS)
+        self.room -= min(len(value), characters)
+        if len(value) <= characters:
             return value
-        left = len(value) - self.characters
+        left = len(value) - characters
         self._note(path, f"{left} of {len(value)} characters")
-        return f"{value[: self.characters]}… {left} more characters"
+        return f"{value[:characters]}… {left} more characters"
 
     def _list(self, value: list[JsonValue], path: str, depth: int) -> JsonValue:
         if depth >= self.levels and value:

@@ -55,7 +55,9 @@ class SqliteApprovals:
             conditions.append("seq = ?")
             values.append(seq)
         if states:
-            conditions.append(f"state IN ({', '.join('?' * len(states))})")
+            # Of some ids the state is looked up: its index would have all that was ever decided read.
+            column = "state" if ids is None else "+state"
+            conditions.append(f"{column} IN ({', '.join('?' * len(states))})")
             values.extend(states)
         if before is not None:
             conditions.append("(created_at, id) < (SELECT created_at, id FROM approvals WHERE id = ?)")
@@ -68,6 +70,14 @@ class SqliteApprovals:
             limit,
         )
         return [read_approval(row) for row in rows]
+
+    def versions(self, state: str, *, limit: int) -> dict[str, int]:
+        """See `ApprovalTable.versions`."""
+        return dict(
+            self._store.read(
+                "SELECT id, version FROM approvals WHERE state = ? ORDER BY created_at LIMIT ?", state, limit
+            )
+        )
 
     def insert(self, *records: ApprovalRecord) -> None:
         """See `ApprovalTable.insert`."""

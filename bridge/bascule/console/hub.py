@@ -12,7 +12,7 @@ import secrets
 import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -120,29 +120,33 @@ class Hub:
         return self._closed
 
     async def look(self) -> None:
-        """Read the pending approvals anew."""
-        records = await asyncio.to_thread(
-            self._store.approvals.find, states=(ApprovalState.PENDING,), limit=MAX_PENDING
-        )
+        """Read which approvals are pending, and those of them that are new or have changed."""
         before = self._pending
-        self._pending = {}
-        for record in records:
-            known = before.get(record.id)
-            same = known is not None and known.record.version == record.version
-            self._pending[record.id] = (
-                known if known is not None and same else Pending(record, read_card(record))
-            )
+        self._pending = await asyncio.to_thread(self._read_pending, before)
         # Once per change, not once per stream that looks on.
         self._in_order = sorted(self._pending.values(), key=_urgency)
         ids = frozenset(self._pending)
         self._left.append(self._ids - ids)
         self._looks += 1
-        if any(each.record is not _record(before.get(key)) for key, each in self._pending.items()) or (
-            len(before) != len(self._pending)
+        if len(before) != len(self._pending) or any(
+            before.get(key) is not each for key, each in self._pending.items()
         ):
             self._revision += 1
         self._ids = ids
         self._times = sorted(each.record.created_at for each in self._in_order)
+
+    def _read_pending(self, known: Mapping[str, Pending]) -> dict[str, Pending]:
+        approvals = self._store.approvals
+        versions = approvals.versions(ApprovalState.PENDING, limit=MAX_PENDING)
+        found = {
+            each: known[each]
+            for each, version in versions.items()
+            if each in known and known[each].record.version == version
+        }
+        if fresh := versions.keys() - found.keys():
+            for record in approvals.find(ids=fresh, states=(ApprovalState.PENDING,), limit=len(fresh)):
+                found[record.id] = Pending(record, read_card(record))
+        return found
 
     async def watch(self) -> None:
         """Look at every change until cancelled; with very many pending or streams less often."""
@@ -216,10 +220,6 @@ class Hub:
         tick, self._tick = self._tick, None
         if tick is not None and not tick.done():
             tick.set_result(None)
-
-
-def _record(known: Pending | None) -> ApprovalRecord | None:
-    return None if known is None else known.record
 
 
 def _take_note(task: asyncio.Task[tuple[RunRecord | None, tuple[JournalEntry, ...]]]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from bascule.bridge.result import JsonValue
 from bascule.models.anthropic_stream import MessageStream
+from bascule.models.anthropic_strict import strict_schemas
 from bascule.models.definitions import JsonObject
 from bascule.models.errors import SdkMissing
 from bascule.models.offer import Offer, OfferedTool
@@ -57,10 +58,13 @@ class AnthropicMessages:
         cache: mark tools and system prompt for the prompt cache; they are the same in every request.
         programmatic: whether the model may also call the direct tools from Anthropic's own code execution.
             Every such call takes our bridge like all others.
+        strict: offer schemas in strict mode where they can be; for models that know it, and not together
+            with ``programmatic``.
         options: further fields of every request (``thinking``, ``tool_choice``, ``service_tier`` …).
 
     Raises:
         SdkMissing: the ``anthropic`` extra is not installed.
+        ValueError: ``strict`` and ``programmatic`` exclude each other.
     """
 
     api = "anthropic.messages"
@@ -76,13 +80,17 @@ class AnthropicMessages:
         stream: bool = False,
         cache: bool = True,
         programmatic: bool = False,
+        strict: bool = False,
         options: Mapping[str, JsonValue] | None = None,
     ) -> None:
+        if strict and programmatic:
+            raise ValueError("the API has no strict tools for its own code execution: strict or programmatic")
         self.model = model
         self._client = client or _make_client(base_url, api_key)
         self._streams = stream
         self._cache = cache
         self._programmatic = programmatic
+        self._is_strict = strict
         self._options: dict[str, Any] = {"max_tokens": max_tokens, **(options or {})}
 
     async def complete(self, request: Request) -> Turn:
@@ -118,12 +126,15 @@ class AnthropicMessages:
 
     def _tools(self, tools: Sequence[OfferedTool]) -> list[JsonObject]:
         made: list[JsonObject] = []
+        strict = strict_schemas(tools) if self._is_strict else {}
         for each in tools:
             tool: JsonObject = {
                 "name": each.name,
                 "description": each.tool.description,
-                "input_schema": each.parameters,
+                "input_schema": strict.get(each.name, each.parameters),
             }
+            if each.name in strict:
+                tool["strict"] = True
             if self._programmatic and each.tool.tool is not None:
                 tool["allowed_callers"] = ["direct", CODE_EXECUTION]
             made.append(tool)

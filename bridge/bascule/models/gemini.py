@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _STOPS: Final[Mapping[str, Stop]] = {
     "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
     "MALFORMED_FUNCTION_CALL": "malformed",
     "MALFORMED_RESPONSE": "malformed",
     "UNEXPECTED_TOOL_CALL": "malformed",

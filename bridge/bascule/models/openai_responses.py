@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _FINAL: Final = ("response.completed", "response.incomplete", "response.failed")
 _MAX_EVENTS: Final = 1_000_000
+_UNFINISHED: Final = ("cancelled", "in_progress", "queued")
 
 
 class OpenAIResponses:
@@ -182,6 +183,8 @@ def _stop(response: JsonObject, *, has_calls: bool, refused: bool) -> Stop:
     if status == "failed":
         error = object_of(response.get("error"))
         raise invalid("openai.responses", f"the response failed: {text_of(error.get('message'))[:300]}")
+    if status in _UNFINISHED:  # of a background request, which this adapter does not follow
+        raise invalid("openai.responses", f"the response is {status}")
     if has_calls:
         return "calls"
     return "refusal" if refused else "end"

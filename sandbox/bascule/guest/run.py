@@ -59,6 +59,7 @@ class Run:
         self.start = start
         self.compiled: CompiledScript | None = None
         self._last: Finish | None = None
+        self._cpu_before_s = 0.0
         self.namespace: dict[str, object] | None = None
         self._host = host
         self._end = end
@@ -78,6 +79,7 @@ class Run:
         self.start = start
         self.compiled = None
         self._last = None
+        self._cpu_before_s = time.process_time()
         self.environment.notes.clear()
         self.environment.rng.seed(start.seed)
         self.environment.clock.set(start.now)
@@ -171,7 +173,10 @@ class Run:
             value_source=value_source,
             errors=errors,
             notes=tuple(self.environment.notes[:_MAX_NOTES]),
-            usage=GuestUsage(cpu_s=time.process_time(), peak_memory_bytes=usage.ru_maxrss * 1024),
+            usage=GuestUsage(
+                cpu_s=time.process_time() - self._cpu_before_s,
+                peak_memory_bytes=usage.ru_maxrss * 1024,
+            ),
         )
 
     def _error(self, kind: str, message: str, line: int | None, suggestion: str | None) -> ScriptError:

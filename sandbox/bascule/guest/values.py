@@ -1,4 +1,4 @@
-"""Values to plain data, and to text without memory addresses. Reads objects natively, runs nothing of theirs.
+"""Values to plain data. Reads objects natively, runs nothing of theirs.
 
 Everything is decided by type and read from where the interpreter keeps it (``dict.items(v)``, the instance
 dictionary), so a script class cannot lie about itself, run code here, or hand on a live object.
@@ -15,13 +15,13 @@ import decimal
 import enum
 import json
 import math
-import re
 import types
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, cast
 
-from bascule.guest.ending import Abandoned, RunEnded
+from bascule.guest.stored import dataclass_fields, isinstance_of, static, stored
+from bascule.guest.value_text import bounded_repr
 from bascule.guest.withheld import Withheld
 from bascule.wire import Note
 
@@ -33,10 +33,6 @@ MAX_DEPTH = 60
 MAX_ELEMENTS = 190_000
 """Values in all, below what the wire takes in one frame."""
 
-MAX_REPR_CHARACTERS = 500
-"""Length of the text that stands for a value without a plain form."""
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MAX_NOTES = 5
 
 Fallback = Callable[[object, str, str], Any]
@@ -137,11 +133,11 @@ class _Walk:
     def _composite(self, value: Any, kind: Any, path: str, depth: int) -> Any:
         if isinstance_of(kind, enum.Enum):
             return self.plain(object.__getattribute__(value, "_value_"), path, depth)
-        fields = _dataclass_fields(kind)
+        fields = dataclass_fields(kind)
         if fields is not None:
-            return {name: self.plain(_stored(value, kind, name), f"{path}.{name}", depth) for name in fields}
+            return {name: self.plain(stored(value, kind, name), f"{path}.{name}", depth) for name in fields}
         if isinstance_of(kind, tuple):
-            names = _static(kind, "_fields")
+            names = static(kind, "_fields")
             if type(names) is tuple and all(type(name) is str for name in cast(tuple[object, ...], names)):
                 pairs = zip(cast(tuple[str, ...], names), tuple.__iter__(value), strict=False)
                 return {name: self.plain(item, f"{path}.{name}", depth) for name, item in pairs}
@@ -205,11 +201,6 @@ class _Walk:
         return plain if type(plain) is str else str(plain)
 
 
-def isinstance_of(kind: type, base: type) -> bool:
-    """Whether ``kind`` really derives from ``base``; classes cannot pretend as with isinstance()."""
-    return base in type.__dict__["__mro__"].__get__(kind)
-
-
 _ITERABLE: frozenset[type] = frozenset({range, type({}.keys()), type({}.values()), type({}.items())})
 
 _LAZY: frozenset[type] = frozenset(
@@ -245,94 +236,3 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _static(kind: type, name: str) -> object:
-    """Read a class attribute from the dictionaries of the class and its bases, running no descriptor."""
-    for base in type.__dict__["__mro__"].__get__(kind):
-        members = type.__dict__["__dict__"].__get__(base)
-        if name in members:
-            return members[name]
-    return None
-
-
-def _dataclass_fields(kind: type) -> list[str] | None:
-    fields = _static(kind, "__dataclass_fields__")
-    if type(fields) is not dict:
-        return None
-    # _FIELD marks real fields; ClassVar and InitVar are pseudo-fields.
-    return [
-        name
-        for name, field in cast(dict[str, Any], fields).items()
-        if type(name) is str and getattr(getattr(field, "_field_type", None), "name", "") == "_FIELD"
-    ]
-
-
-def _stored(value: object, kind: type, name: str) -> object:
-    """Return what an object stores under a name: its dictionary, then its slots, then its class."""
-    try:
-        stored = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        stored = {}
-    if type(stored) is dict and name in stored:
-        return cast(dict[str, object], stored)[name]
-    member = _static(kind, name)
-    if type(member) is types.MemberDescriptorType:
-        try:
-            return member.__get__(value, kind)
-        except AttributeError:
-            return None
-    return member
-
-
-def bounded_repr(value: object) -> str:
-    """Return a short repr without addresses, whatever the script's ``__repr__`` does."""
-    try:
-        text = stable_repr(value)
-    except (Abandoned, RunEnded):
-        raise
-    except BaseException:
-        # Whatever the script's own __repr__ raised: the type still says something.
-        return f"<{type(value).__name__}>"
-    if len(text) > MAX_REPR_CHARACTERS:
-        text = text[:MAX_REPR_CHARACTERS] + "..."
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def stable_str(value: object) -> str:
-    """Return ``str(value)`` without memory addresses; text itself is left as it is."""
-    if type(value) is str:
-        return value
-    text = str(value)
-    return stable_repr(value) if " at 0x" in text and type(value) in _SHOWN_BY_REPR else _clean(value, text)
-
-
-def stable_repr(value: object) -> str:
-    """Return ``repr(value)`` without memory addresses; text inside containers is left as it is."""
-    text = repr(value)
-    if " at 0x" not in text or type(value) in (str, bytes, int, float):
-        return text
-    shown = _SHOWN_BY_REPR.get(type(value))
-    return _clean(value, text) if shown is None else shown(value)
-
-
-def _clean(value: object, text: str) -> str:
-    # str subclasses and exceptions print the script's own words.
-    if isinstance_of(type(value), str) or isinstance_of(type(value), BaseException):
-        return text
-    return _ADDRESS.sub("", text)
-
-
-def _items_repr(items: Iterable[object]) -> str:
-    return ", ".join(map(stable_repr, items))
-
-
-_SHOWN_BY_REPR: dict[type, Callable[[Any], str]] = {
-    list: lambda value: f"[{_items_repr(value)}]",
-    tuple: lambda value: f"({_items_repr(value)},)" if len(value) == 1 else f"({_items_repr(value)})",
-    set: lambda value: f"{{{_items_repr(value)}}}",
-    frozenset: lambda value: f"frozenset({{{_items_repr(value)}}})",
-    dict: lambda value: (
-        "{" + ", ".join(f"{stable_repr(key)}: {stable_repr(item)}" for key, item in value.items()) + "}"
-    ),
-}

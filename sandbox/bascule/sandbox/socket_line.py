@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 from bascule.sandbox.errors import SandboxClosed
 from bascule.sandbox.stream import GuestStream
@@ -22,8 +23,8 @@ class SocketLine(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; asyncio calls this once."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Not checked: transports of uvloop are none of asyncio's classes.
+        self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Pass the end on; a broken connection and an exited guest look the same from here."""

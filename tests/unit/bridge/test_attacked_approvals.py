@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from bascule.bridge.approvals_table import ApprovalRecord, Reservation, Reservat
 from bascule.bridge.decide import decide
 from bascule.bridge.errors import DecisionRefused, LeaseLost
 from bascule.bridge.journal import EventKind
-from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.bridge.store import LEASE_S, RunRecord, Store
 from bascule.tools import AnyTool, tool
@@ -38,13 +36,6 @@ rules:
      approval: {may: [approve, edit, reject, respond], editable: [value], grantable: [args_in_run],
                 self_approval: true, expires_in: 1h}}
 """
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "runs.db")
-    yield made
-    made.close()
 
 
 def putter(ran: list[Any]) -> AnyTool:

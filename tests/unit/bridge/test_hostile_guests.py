@@ -6,13 +6,6 @@ import asyncio
 
 import pytest
 
-from bascule.bridge import (
-    Executor,
-    Limits,
-    Result,
-    approve_all,
-)
-from bascule.tools import AnyTool, tool
 from bascule.wire import (
     Act,
     Activation,
@@ -23,27 +16,10 @@ from bascule.wire import (
     Output,
     Sleep,
 )
-from tests.unit.bridge.guests import IMAGE, USAGE, Guest, GuestBackend, Line
+from tests.unit.bridge.guests import IMAGE, USAGE, Guest, Line
+from tests.unit.bridge.runs import run
 
 pytestmark = pytest.mark.anyio
-
-SCRIPT = "first()\nsecond()\nthird()\n"
-
-
-@tool(effects="read")
-async def echo(text: str = "x") -> str:
-    """Echo."""
-    return text
-
-
-async def run(guest: Guest, *tools: AnyTool, limits: Limits | None = None) -> Result:
-    backend = GuestBackend(guest)
-    async with Executor(
-        tools or (echo,), backend=backend, limits=limits or Limits(), approver=approve_all
-    ) as executor:
-        result = await executor.run(SCRIPT)
-    assert [sandbox.closed for sandbox in backend.sandboxes] == [True]
-    return result
 
 
 async def _nothing_outstanding(line: Line) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bascule.bridge import Executor, Result, approve_all
-from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.rates import Rate, RateFull
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.bridge.store import Store
@@ -21,13 +19,6 @@ from tests.unit.bridge.guests import Guest, GuestBackend, Line, calls, sequence
 pytestmark = pytest.mark.anyio
 
 PUT: tuple[str, dict[str, Any]] = ("put", {})
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "runs.db")
-    yield made
-    made.close()
 
 
 def putter(ran: list[int], *, rate: str, effects: Any = "once") -> AnyTool:

@@ -14,33 +14,19 @@ import pytest
 from bascule.bridge import ApprovalRequest, Decision, Executor, Limits, approve_all, ask_elsewhere
 from bascule.bridge.errors import LeaseLost, ResumeError, RunBusy, RunNotFound, StoreError
 from bascule.bridge.journal import EventKind
-from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.runs import read_result
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.bridge.store import Answer, Store
 from bascule.tools import AnyTool, Pending, ToolContext, tool
 from bascule.wire import Call, Output, Sleep
 from tests.unit.bridge.guests import Guest, GuestBackend, Line
+from tests.unit.bridge.runs import SCRIPT, echo
 
 pytestmark = pytest.mark.anyio
 
-SCRIPT = "first()\nsecond()\nthird()\n"
 COLD = Limits(hold_warm_s=0.0)
 
 T = TypeVar("T")
-
-
-@tool(effects="read")
-async def echo(text: str = "x") -> str:
-    """Echo."""
-    return text
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "runs.db")
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -82,7 +68,7 @@ async def test_a_long_sleep_suspends_the_run_and_a_timer_wakes_it(store: Store) 
     assert row is not None
     assert (row.status, row.owner) == ("suspended", "")
     assert row.wake_at is not None
-    backend = executor._backend  # pyright: ignore[reportPrivateUsage]
+    backend = executor._supply.backend  # pyright: ignore[reportPrivateUsage]
     assert isinstance(backend, GuestBackend)
     assert all(sandbox.closed for sandbox in backend.sandboxes)
     done = await executor.resume(waits.run_id)
@@ -95,7 +81,7 @@ async def test_run_waits_without_a_sandbox_when_it_is_asked_to(store: Store) -> 
     executor = make(sleeper(), store)
     done = await executor.run(SCRIPT)
     assert (done.status, done.output) == ("ok", "one\ntwo\nthree\n")
-    backend = executor._backend  # pyright: ignore[reportPrivateUsage]
+    backend = executor._supply.backend  # pyright: ignore[reportPrivateUsage]
     assert isinstance(backend, GuestBackend)
     assert len(backend.sandboxes) == 2
     await executor.close()

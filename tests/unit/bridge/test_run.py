@@ -13,10 +13,9 @@ from bascule.bridge import (
     Executor,
     Limits,
     Result,
-    approve_all,
 )
 from bascule.bridge.journal import EventKind
-from bascule.tools import AnyTool, tool
+from bascule.tools import tool
 from bascule.wire import (
     Act,
     Activation,
@@ -28,27 +27,10 @@ from bascule.wire import (
     ScriptError,
     Sleep,
 )
-from tests.unit.bridge.guests import USAGE, Guest, GuestBackend, Line
+from tests.unit.bridge.guests import USAGE, GuestBackend, Line
+from tests.unit.bridge.runs import SCRIPT, echo, run
 
 pytestmark = pytest.mark.anyio
-
-SCRIPT = "first()\nsecond()\nthird()\n"
-
-
-@tool(effects="read")
-async def echo(text: str = "x") -> str:
-    """Echo."""
-    return text
-
-
-async def run(guest: Guest, *tools: AnyTool, limits: Limits | None = None) -> Result:
-    backend = GuestBackend(guest)
-    async with Executor(
-        tools or (echo,), backend=backend, limits=limits or Limits(), approver=approve_all
-    ) as executor:
-        result = await executor.run(SCRIPT)
-    assert [sandbox.closed for sandbox in backend.sandboxes] == [True]
-    return result
 
 
 async def test_value_output_notes_and_usage_come_back() -> None:

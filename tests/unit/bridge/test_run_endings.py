@@ -13,8 +13,6 @@ from bascule.bridge import (
     ExecutorClosedError,
     HandshakeError,
     Limits,
-    Result,
-    approve_all,
 )
 from bascule.sandbox import Ending, SandboxError
 from bascule.tools import AnyTool, tool
@@ -25,27 +23,10 @@ from bascule.wire import (
     Output,
     Sleep,
 )
-from tests.unit.bridge.guests import EXITED, IMAGE, USAGE, Guest, GuestBackend, Line
+from tests.unit.bridge.guests import EXITED, IMAGE, USAGE, GuestBackend, Line
+from tests.unit.bridge.runs import SCRIPT, echo, run
 
 pytestmark = pytest.mark.anyio
-
-SCRIPT = "first()\nsecond()\nthird()\n"
-
-
-@tool(effects="read")
-async def echo(text: str = "x") -> str:
-    """Echo."""
-    return text
-
-
-async def run(guest: Guest, *tools: AnyTool, limits: Limits | None = None) -> Result:
-    backend = GuestBackend(guest)
-    async with Executor(
-        tools or (echo,), backend=backend, limits=limits or Limits(), approver=approve_all
-    ) as executor:
-        result = await executor.run(SCRIPT)
-    assert [sandbox.closed for sandbox in backend.sandboxes] == [True]
-    return result
 
 
 async def test_a_guest_that_never_comes_back_is_killed_and_its_last_line_is_told(

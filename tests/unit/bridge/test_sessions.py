@@ -113,3 +113,20 @@ async def test_a_suspended_script_of_a_session_is_resumed_with_its_variables(
         done = await executor.resume(waits.run_id)
         assert (done.status, done.value) == ("ok", 11), done.error
     assert calls == [1]
+
+
+async def test_every_script_of_a_session_has_the_whole_cpu_limit_and_its_own_account(
+    backend: Backend, store: SqliteStore
+) -> None:
+    limit_s = 0.3
+    async with make(backend, store, cpu_s=limit_s) as executor, executor.session() as session:
+        used_s: list[float] = []
+        while sum(used_s) < 2 * limit_s:  # however fast the machine is
+            result = await session.run("n = 0\nfor i in range(100_000):\n    n += i\nn")
+            assert result.status == "ok", result.error
+            used_s.append(result.usage.cpu_s)
+        assert max(used_s[1:]) < limit_s
+        endless = await session.run("while True:\n    pass")
+        assert endless.error is not None
+        assert endless.error.kind == "cpu_limit"
+        assert (await session.run("n")).value == result.value  # rebuilt, without what the endless one did

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -57,6 +59,16 @@ def test_json_keeps_its_structure_keys_first_items_and_counts() -> None:
     assert shaped.omitted_bytes == len(json.dumps(ROWS, separators=(",", ":"))) - len(value.encode())
     assert 'read_output(handle="art-1"' in note
     assert "art-1" not in shape(ROWS, max_bytes=2000).text
+
+
+def test_of_bytes_in_base64_hardly_anything_is_shown() -> None:
+    picture = base64.b64encode(bytes(range(256)) * 400).decode()
+    image: dict[str, JsonValue] = {"type": "image", "size_bytes": 102_400, "base64": picture}
+    shaped = shape([image, {"text": "x " * 8000}], max_bytes=8000, handle="run-1")
+    kept: Any = json.loads(shaped.text.partition("\n")[0])
+    assert kept[0] == {**image, "base64": f"{picture[:32]}… {len(picture) - 32} more characters"}
+    assert len(kept[1]["text"]) > 2000
+    assert f"[0].base64: {len(picture) - 32} of {len(picture)} characters" in shaped.text
 
 
 def test_a_text_keeps_beginning_and_end_in_whole_lines() -> None:

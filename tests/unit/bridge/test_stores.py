@@ -8,10 +8,10 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +28,7 @@ from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.sqlite_schema import SCHEMA_VERSION
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.bridge.store import Answer, RunRecord, Store
+from tests.unit.bridge.cards import make_record
 
 pytestmark = pytest.mark.anyio
 
@@ -51,13 +52,6 @@ def row(run_id: str = "run-1", **changes: object) -> RunRecord:
 def approval(approval_id: str = "a1", **changes: object) -> ApprovalRecord:
     record = ApprovalRecord(id=approval_id, run_id="run-1", seq=1, state="pending", digest="d", body=b"{}")
     return replace(record, **changes)  # type: ignore[arg-type]
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "runs.db")
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -396,3 +390,31 @@ async def test_a_store_that_cannot_be_written_says_so_and_writes_nothing(file: P
         await journal.commit()
     assert refused.value.code == "store_unavailable"
     store.close()
+
+
+def test_versions_tell_what_changed_of_what_is_in_a_state(store: Store) -> None:
+    records = [replace(make_record(created_at=float(number)), id=f"a{number}") for number in range(4)]
+    store.approvals.insert(*records)
+    store.approvals.move(ApprovalMove(id="a1", version=1, state="approved"))
+    store.approvals.move(ApprovalMove(id="a2", version=1, state="pending"))
+    assert store.approvals.versions("pending", limit=10) == {"a0": 1, "a2": 2, "a3": 1}
+    assert store.approvals.versions("pending", limit=2) == {"a0": 1, "a2": 2}
+    assert store.approvals.versions("expired", limit=10) == {}
+
+
+def test_what_is_asked_of_some_approvals_costs_nothing_for_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every change in a store has the runs that wait look at theirs: no history may be read for that."""
+    store = SqliteStore(tmp_path / "x.db")
+    read, plans = store.read, list[str]()
+
+    def explain(statement: str, *values: object) -> list[tuple[Any, ...]]:
+        plans.extend(str(row[3]) for row in read(f"EXPLAIN QUERY PLAN {statement}", *values))
+        return read(statement, *values)
+
+    monkeypatch.setattr(store, "read", explain)
+    store.approvals.find(ids=["a"], states=["approved", "rejected"])
+    store.close()
+    assert "SEARCH approvals USING INDEX sqlite_autoindex_approvals_1 (id=?)" in plans
+    assert not any("approvals_by_state" in plan for plan in plans)

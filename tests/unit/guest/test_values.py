@@ -15,7 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
-from bascule.guest.values import MAX_DEPTH, bounded_repr, render_result, stable_repr, stable_str, to_plain
+from bascule.guest.value_text import bounded_repr, stable_repr, stable_str
+from bascule.guest.values import MAX_DEPTH, render_result, to_plain
 
 
 class Point(NamedTuple):

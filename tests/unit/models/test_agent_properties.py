@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -87,9 +88,10 @@ class Stage:
 async def stage(request: pytest.FixtureRequest, forks: ForkBackend) -> AsyncIterator[Stage]:
     """Give the stage of an API; at its end the server must have had nothing to complain about."""
     api = str(request.param)
+    options: dict[str, Any] = {"strict": True} if api == "anthropic" else {}  # the others are by default
     async with (
         open_executor(forks, Shop(), approver=approve_all) as executor,
-        scripted(api, []) as (whole, server),
+        scripted(api, [], **options) as (whole, server),
     ):
         streaming = make_adapter(api, server.url, stream=True)
         yield Stage(executor=executor, server=server, whole=whole, streaming=streaming)

@@ -199,3 +199,19 @@ async def test_a_stream_that_breaks_off_calls_nothing(forks: ForkBackend, api: s
         with pytest.raises(ModelError, match="ended before the turn was complete"):
             await Agent(client, executor).run("go")
     assert shop.sent == []
+
+
+async def test_a_response_that_is_not_finished_is_no_turn(forks: ForkBackend) -> None:
+    body = json.dumps({**WHOLE["responses"], "status": "queued", "output": []}).encode()
+    answer: Raw = (200, JSON, body)
+    async with open_executor(forks, Shop()) as executor, scripted("responses", [answer]) as (client, _):
+        with pytest.raises(ModelError, match="the response is queued"):
+            await Agent(client, executor).run("go")
+
+
+async def test_a_turn_of_gemini_that_would_be_continued_was_cut_off(forks: ForkBackend) -> None:
+    whole = {"candidates": [{**WHOLE["gemini"]["candidates"][0], "finishReason": "CONTINUATION"}]}
+    answer: Raw = (200, JSON, json.dumps(whole).encode())
+    async with open_executor(forks, Shop()) as executor, scripted("gemini", [answer]) as (client, _):
+        result = await Agent(client, executor).run("go")
+    assert (result.status, result.text) == ("length", "hi")

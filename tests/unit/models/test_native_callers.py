@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bascule.models import Agent
+from bascule.models import Agent, AnthropicMessages
 from tests.forks.backend import ForkBackend
 from tests.models.apis import scripted
 from tests.models.servers import WrittenCall, WrittenTurn
@@ -161,3 +161,18 @@ async def test_fields_of_other_makers_go_back_as_they_came(forks: ForkBackend) -
         message = server.requests[1]["messages"][2]
         assert message["reasoning_content"] == "hm"
         assert message["tool_calls"][0]["extra_content"] == extra["extra_content"]
+
+
+async def test_anthropic_strict_tools_are_accepted_and_called(forks: ForkBackend) -> None:
+    asked = WrittenCall(id="a1", name="crm-orders", arguments='{"customer": "Ann", "status": "open"}')
+    turns = [WrittenTurn(calls=(asked,), ending="calls"), WrittenTurn(text="20")]
+    async with (
+        open_executor(forks, Shop()) as executor,
+        scripted("anthropic", turns, strict=True) as (client, server),
+    ):
+        result = await Agent(client, executor).run("go")
+    assert result.status == "done"
+    strict = {each["name"]: each.get("strict") for each in server.requests[0]["tools"]}
+    assert strict["run_script"] is strict["crm-orders"] is True
+    with pytest.raises(ValueError, match="strict or programmatic"):
+        AnthropicMessages("claude", api_key="key", strict=True, programmatic=True)

@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
+from bascule.models.anthropic_strict import strict_schemas
+from bascule.models.definitions import direct_tools
 from bascule.models.names import NameMap, wire_name
+from bascule.models.offer import Offer
 from bascule.models.strict import make_strict, restore
-from bascule.tools import Tool, tool
+from bascule.tools import Registry, Tool, tool
 from tests.models.servers import Refused
-from tests.models.strict_schema import check_strict
+from tests.models.strict_schema import check_anthropic_strict, check_strict
 
 
 class Line(BaseModel):
@@ -76,6 +79,37 @@ def test_what_can_be_strict_keeps_openais_rules(made: Tool[..., Any]) -> None:
 @pytest.mark.parametrize("made", [free, anything], ids=lambda made: made.name)
 def test_what_cannot_be_strict_is_left_alone(made: Tool[..., Any]) -> None:
     assert make_strict(made.parameters) is None
+
+
+def anthropic_strict(*tools: Tool[..., Any]) -> dict[str, Any]:
+    """Return what Anthropic's strict mode is told of tools; what it would refuse is an error."""
+    offered = Offer(direct_tools(Registry(tools), {}), strict=False)
+    found = strict_schemas(offered.tools)
+    check_anthropic_strict([{"strict": True, "input_schema": schema} for schema in found.values()])
+    return found
+
+
+def test_anthropics_subset_keeps_what_is_optional_and_tells_what_it_cannot_say() -> None:
+    found = anthropic_strict(order, tree, free, anything)
+    assert set(found) == {"order"}  # a tree refers to itself, the others admit anything
+    assert found["order"]["required"] == ["lines"]
+    assert "minLength: 3" in str(found["order"])
+    assert "default" not in found["order"]["properties"]["kind"]
+
+
+def test_anthropics_limits_hold_for_all_strict_tools_together() -> None:
+    def take(a: int, b: int = 1, c: int | None = None) -> None:
+        """Take."""
+
+    def plain(a: int) -> None:
+        """Take."""
+
+    many = [tool(name=f"take{n}")(take) for n in range(30)] + [
+        tool(name=f"plain{n}")(plain) for n in range(30)
+    ]
+    names = list(anthropic_strict(*many))
+    assert len(names) == 20
+    assert sum(name.startswith("take") for name in names) == 12  # two optional parameters each, of 24
 
 
 def test_rules_without_a_place_in_the_schema_are_told() -> None:

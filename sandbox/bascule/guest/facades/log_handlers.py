@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from bascule.guest.formatting import SafeFormatter, percent
 from bascule.guest.output import Output
-from bascule.guest.values import stable_str
+from bascule.guest.value_text import stable_str
 
 LEVELS = {"NOTSET": 0, "DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 _ALIASES = {**LEVELS, "WARN": 30, "FATAL": 50}

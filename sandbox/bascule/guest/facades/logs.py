@@ -28,7 +28,7 @@ from bascule.guest.facades.log_handlers import (
 from bascule.guest.facades.tracebacks import exception_text
 from bascule.guest.formatting import percent
 from bascule.guest.position import calling_function, calling_line
-from bascule.guest.values import stable_str
+from bascule.guest.value_text import stable_str
 
 _OPTIONS = frozenset({"datefmt", "encoding", "force", "format", "handlers", "level", "stream", "style"})
 _NO_EXCEPTION = "NoneType: None"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from bascule.guest.facade import FacadeContext, Members
-from bascule.guest.values import stable_repr
+from bascule.guest.value_text import stable_repr
 
 
 class Writer(Protocol):

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from bascule.guest.facade import FacadeContext, Members
 from bascule.guest.position import SCRIPT_FILE
-from bascule.guest.values import stable_str
+from bascule.guest.value_text import stable_str
 
 _MAX_TRACEBACK_LINES = 40
 _MAX_CHAIN = 15

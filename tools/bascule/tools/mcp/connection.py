@@ -142,7 +142,8 @@ class Connection:
                 await asyncio.wait_for(self._ready.wait(), min(WAIT_FOR_SERVER_S, self._server.timeout_s / 2))
         client = self._client
         if client is None or not self._ready.is_set():
-            raise lost_call(name, "is not running; it is being started again", sent=False, effects=effects)
+            again = "connected to" if self._server.command is None else "started"
+            raise lost_call(name, f"is not running; it is being {again} again", sent=False, effects=effects)
         return client
 
     # ------------------------------------------------------------ the task of the connection
