@@ -6,6 +6,8 @@ SHELL := /bin/bash
   types-mypy types-pyright
 
 BIN := .venv/bin
+# The tests start hundreds of processes: what they import is compiled once, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 # Seconds of coverage-guided fuzzing in `make escape`; the grammar makes ten scripts per property for each.
 FUZZ_S ?= 20
 export FUZZ_S
