@@ -54,6 +54,13 @@ class Failing:
                 return node.value
         return None
 
+    def is_looped_over(self, value: ast.expr) -> bool:
+        """Return whether a loop or a comprehension goes through the value."""
+        return any(
+            isinstance(node, ast.For | ast.comprehension) and node.iter is value
+            for node in ast.walk(self.tree)
+        )
+
     def function(self, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """Return the script's own function of that name."""
         for node in ast.walk(self.tree):

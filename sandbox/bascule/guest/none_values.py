@@ -47,8 +47,12 @@ def explain_none(failing: Failing, message: str) -> str | None:
         case ast.AugAssign():
             wrong = node.target if message.find("'NoneType'") < message.find(" and ") else node.value
             return _said(failing, wrong, "before calculating with it")
-        case ast.For(iter=value):
-            return _said(failing, value, "before looping over it")
+        case ast.For():
+            return _said(failing, node.iter, "before looping over it")
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() if "not iterable" in message:
+            return _said(failing, node.generators[0].iter, "before looping over it")
+        case ast.expr() if failing.is_looped_over(node):  # the place that Python 3.12 and newer give
+            return _said(failing, node, "before looping over it")
         case _:
             return None
 

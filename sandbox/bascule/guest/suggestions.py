@@ -83,7 +83,11 @@ _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
         "give each call on its own: `asyncio.gather(*calls)`",
     ),
     (TypeError, r"exceptions must derive from", 'raise an exception: `raise ValueError("what went wrong")`'),
-    (TypeError, r"invalid keyword argument for sort", "sorting takes `key` and `reverse`"),
+    (
+        TypeError,
+        r"invalid keyword argument for sort|^sort\(\) got an unexpected keyword",
+        "sorting takes `key` and `reverse`",
+    ),
     (
         ValueError,
         r"for integer string conversion",
@@ -195,12 +199,16 @@ def _loop_over_result(failing: Failing, error: BaseException) -> str | None:
     if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)):
         return None
     name = node.value.id
-    key = variables_of(error).get(name)
     for loop in ast.walk(failing.tree):
         if not (isinstance(loop, ast.For | ast.comprehension) and isinstance(loop.target, ast.Name)):
             continue
-        if loop.target.id == name and isinstance(loop.iter, ast.Call | ast.Await) and type(key) is str:
+        if loop.target.id == name and isinstance(loop.iter, ast.Call | ast.Await):
             result = failing.shown(loop.iter)
+            if isinstance(loop, ast.comprehension):  # from Python 3.12 on its variable is gone by now
+                return f"a loop over a dict gives its keys: loop over the list in what `{result}` gave"
+            key = variables_of(error).get(name)
+            if type(key) is not str:
+                return None
             inner = f"({result})" if isinstance(loop.iter, ast.Await) else result
             return (
                 f"`{result}` gave a dict, and a loop over a dict gives its keys, here {key[:60]!r}: "

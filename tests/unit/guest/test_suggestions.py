@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from bascule.guest.failing import find_failing
+from bascule.guest.none_values import explain_none
 from bascule.guest.report import describe_exception
 from bascule.guest.rules.modules import missing_in_python
 from bascule.guest.source import Source
@@ -43,6 +44,8 @@ TOOLS = {"find": find}
             "the value is None: test for None first",
         ),
         ("x = None\nfor y in x:\n    pass", "`x` is None: test for None before looping over it"),
+        ("x = None\n[y for y in x]", "`x` is None: test for None before looping over it"),
+        ("x = None\nlist(x)", "the value is None: test for None first"),
         ("a, b = None", "the value is None: test for None first"),
         ("x = None\nx + 1", "`x` is None: test for None before calculating with it"),
         ("x = None\n1 + x", "`x` is None: test for None before calculating with it"),
@@ -88,6 +91,11 @@ def test_an_error_that_passed_no_line_of_the_script_names_nothing() -> None:
     error = TypeError("'NoneType' object is not subscriptable")
     assert (
         describe_exception(error, Source(lines=("x",))).suggestion == "the value is None: test for None first"
+    )
+    looped = find_failing(Source(lines=("[y for y in x]",)), (1, 1, 12, 13))
+    assert looped is not None
+    assert explain_none(looped, "'NoneType' object is not iterable") == (
+        "`x` is None: test for None before looping over it"
     )
     assert find_failing(Source(lines=("x[",)), (1, 1, 0, 2)) is None
 
@@ -238,10 +246,14 @@ def test_what_plain_objects_do_not_give_is_named(script: str, message: str) -> N
         ("def f(x):\n    x(1)\nf(3)", "a variable hides the function"),
         ("[1]['a']", "it is a list: loop over it"),
         ("for row in find():\n    row['x']", "loop over the list in it, such as `find()['cursor']`"),
-        ("[row['x'] for row in find()]", "loop over the list in it, such as `find()['cursor']`"),
+        ("[row['x'] for row in find()]", "loop over the list in what `find()` gave"),
         (
             "async def f():\n    return [row['x'] for row in await find()]\nawait f()",
-            "loop over the list in it, such as `(await find())['cursor']`",
+            "loop over the list in what `await find()` gave",
+        ),
+        (
+            "class S(str):\n    pass\nfor row in find():\n    row = S('a')\n    row['x']",
+            "look at the value: it is not the dict you expect",
         ),
         ("for row in 'ab':\n    row['x']", "look at the value: it is not the dict you expect"),
         ("for a in [1]:\n    for row in (b for b in ['x']):\n        row['x']", "look at the value"),
