@@ -538,6 +538,19 @@ def test_a_text_of_a_megabyte_is_cut_with_length_and_hash(server: Server) -> Non
     server.api("olga", "POST", f"/v1/runs/{run}/cancel")
 
 
+def test_large_and_deep_values_hide_nothing_off_the_pages(server: Server, receiver: Receiver) -> None:
+    deep = "v = 1\nfor _ in range(50):\n    v = [v]\nprint(v)\n"
+    script = deep + "mail.send(to='a@b.de', subject='s', body='x' * 500_000)"
+    run, approval = ask(server, script)
+    for name, said in surfaces(server, run, approval, receiver).items():
+        assert len(said) < (2_000_000 if name.endswith("--json") else 50_000), (name, len(said))
+        if "approvals" in name or name in ("webhook", "slack"):
+            assert "mail.send" in said, name
+        if "approvals show" in name:
+            assert "a@b.de" in said, name
+    server.api("olga", "POST", f"/v1/runs/{run}/cancel")
+
+
 def test_deep_values_are_shown(server: Server) -> None:
     script = "v = 1\nfor _ in range(50):\n    v = [v]\nprint(v)\nv"
     run = server.submit(script, wait=30)
