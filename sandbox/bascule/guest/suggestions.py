@@ -73,10 +73,10 @@ _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
     (TypeError, r"'float' object cannot be interpreted as an integer", "write `//` or int(...)"),
     (
         TypeError,
-        r"object (list|tuple|set|generator) can't be used in 'await'",
+        r"'?(list|tuple|set|generator)'?( object)? can't be (used in 'await'|awaited)",
         "for several calls write `await asyncio.gather(*calls)`",
     ),
-    (TypeError, r"can't be used in 'await'", "leave `await` out: the value is there already"),
+    (TypeError, r"can't be (used in 'await'|awaited)", "leave `await` out: the value is there already"),
     (
         TypeError,
         r"coroutine or an awaitable is required",
