@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bascule.cli.exits import Exit
+from bascule.cli.host_flags import DockerHostFlag
 
 if TYPE_CHECKING:
     from bascule.sandbox import Isolation
@@ -16,7 +17,7 @@ _Look = Literal["container", "oci", "process", "all"]
 
 
 def doctor(
-    docker_host: Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")] = None,
+    docker_host: DockerHostFlag = None,
     runtime: Annotated[
         str | None, typer.Option("--runtime", help="Try this runtime only; else all that are found.")
     ] = None,

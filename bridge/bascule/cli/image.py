@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from bascule.cli.exits import Exit
+from bascule.cli.host_flags import DockerHostFlag
 
 app: Final = typer.Typer(help="Build and check the guest image.", no_args_is_help=True)
 
@@ -15,13 +16,12 @@ _Base = Annotated[
     str,
     typer.Option("--base", help="debian (from packages, nothing pulled), an image reference, or auto."),
 ]
-_DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
 
 
 @app.command("build")
 def build(
     base: _Base = "auto",
-    docker_host: _DockerHost = None,
+    docker_host: DockerHostFlag = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Make everything anew, with new packages.")] = False,
     isolation: Annotated[
         Literal["container", "oci"],
@@ -45,7 +45,7 @@ def build(
 
 
 @app.command("check")
-def check(base: _Base = "auto", docker_host: _DockerHost = None) -> None:
+def check(base: _Base = "auto", docker_host: DockerHostFlag = None) -> None:
     """Look into the image: what should not be there, and what remains."""
     from bascule.bridge.display import show
     from bascule.sandbox import ensure_image, inspect_contents
@@ -70,7 +70,7 @@ def check(base: _Base = "auto", docker_host: _DockerHost = None) -> None:
 @app.command("sbom")
 def sbom(
     base: _Base = "auto",
-    docker_host: _DockerHost = None,
+    docker_host: DockerHostFlag = None,
     isolation: Annotated[
         Literal["container", "oci"],
         typer.Option("--isolation", help="oci reads the unpacked image."),

@@ -12,6 +12,7 @@ import typer
 from bascule.cli.driver import Isolation
 from bascule.cli.exits import Exit
 from bascule.cli.extra_tools import ScratchFlag, SearchFlag, add_extra_tools, extra_callers
+from bascule.cli.host_flags import DockerHostFlag, RuntimeFlag
 from bascule.cli.limit_flags import add_limit_flags
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ _Direct = Annotated[
     Direct,
     typer.Option("--direct", help="Tools offered as functions of their own: all, none, or if they fit."),
 ]
-_DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
-_Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
 
 
 _FLAGS: Final[dict[str, Any]] = {
@@ -78,8 +77,8 @@ _FLAGS: Final[dict[str, Any]] = {
     "store": _StoreFile,
     "console_url": _Console,
     "direct": _Direct,
-    "docker_host": _DockerHost,
-    "runtime": _Runtime,
+    "docker_host": DockerHostFlag,
+    "runtime": RuntimeFlag,
 }
 
 

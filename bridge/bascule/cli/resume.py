@@ -13,6 +13,7 @@ import typer
 from bascule.cli.driver import Approve, Isolation
 from bascule.cli.exits import Exit, exit_for_result
 from bascule.cli.extra_tools import ScratchFlag, SearchFlag, add_extra_tools
+from bascule.cli.host_flags import DockerHostFlag, RuntimeFlag, SecretFlag
 from bascule.cli.limit_flags import add_limit_flags
 from bascule.cli.store_option import (
     JsonFlag,
@@ -40,17 +41,11 @@ _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
     typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
 ]
-_Secret = Annotated[
-    Optional[list[str]],  # noqa: UP045  # as above
-    typer.Option("--secret", metavar="NAME", help="Environment variable that tools may use. Repeatable."),
-]
 _Approve = Annotated[Approve, typer.Option("--approve", help="Who decides where policy asks.")]
 _Isolation = Annotated[Isolation, typer.Option("--isolation", help="process is weaker; it says how.")]
 _Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Wait for people and timers, or suspend at once.")
 ]
-_DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
-_Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
 _Receipts = Annotated[bool, typer.Option("--receipts", help="Print a table of all calls.")]
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no account.")]
 
@@ -62,12 +57,12 @@ _FLAGS: Final[dict[str, Any]] = {
     "search_tools": SearchFlag,
     "scratch": ScratchFlag,
     "policy": _Policy,
-    "secret": _Secret,
+    "secret": SecretFlag,
     "approve": _Approve,
     "isolation": _Isolation,
     "wait": _Wait,
-    "docker_host": _DockerHost,
-    "runtime": _Runtime,
+    "docker_host": DockerHostFlag,
+    "runtime": RuntimeFlag,
     "json_": JsonFlag,
     "receipts": _Receipts,
     "quiet": _Quiet,

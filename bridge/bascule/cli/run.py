@@ -13,6 +13,7 @@ import typer
 from bascule.cli.driver import Approve, Isolation
 from bascule.cli.exits import Exit, describe_exits, exit_for_rehearsal, exit_for_result
 from bascule.cli.extra_tools import ScratchFlag, SearchFlag, add_extra_tools
+from bascule.cli.host_flags import DockerHostFlag, RuntimeFlag, SecretFlag
 from bascule.cli.limit_flags import add_limit_flags
 from bascule.cli.streams import tools_on_stderr
 
@@ -53,12 +54,6 @@ _Record = Annotated[
     typer.Option("--record", help="Write a recording, for `bascule runs replay`.", dir_okay=False),
 ]
 _Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for people, or suspend the run at once.")]
-_Secret = Annotated[
-    Optional[list[str]],  # noqa: UP045  # read by typer at run time
-    typer.Option("--secret", metavar="NAME", help="Environment variable that tools may use. Repeatable."),
-]
-_DockerHost = Annotated[str | None, typer.Option("--docker-host", help="Address of the engine.")]
-_Runtime = Annotated[str | None, typer.Option("--runtime", help="Container runtime, as the engine names it.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
 _Rehearse = Annotated[
     bool, typer.Option("--rehearse", help="Only list the effects the script wants; none happens.")
@@ -74,15 +69,15 @@ _FLAGS: Final[dict[str, Any]] = {
     "scratch": ScratchFlag,
     "policy": _Policy,
     "user": _User,
-    "secret": _Secret,
+    "secret": SecretFlag,
     "approve": _Approve,
     "isolation": _Isolation,
     "seed": _Seed,
     "store": _StoreFile,
     "record": _Record,
     "wait": _Wait,
-    "docker_host": _DockerHost,
-    "runtime": _Runtime,
+    "docker_host": DockerHostFlag,
+    "runtime": RuntimeFlag,
     "rehearse": _Rehearse,
     "json": _Json,
     "receipts": _Receipts,
