@@ -56,6 +56,7 @@ class GrantRule:
     Attributes:
         tools: the tools it is for.
         tool_digest: definition of the tool it was given for (``args_in_run``, ``tool_in_run``).
+        tool_digests: definitions of ``tools`` as they were then (``script``).
         arguments: canonical arguments (``args_in_run`` only).
         count: further calls it is good for.
     """
@@ -65,6 +66,13 @@ class GrantRule:
     tool_digest: str
     arguments: str | None
     count: int
+    tool_digests: tuple[str, ...] = ()
+
+    def is_for(self, name: str, digest: str) -> bool:
+        """Tell whether a tool of this name and definition is one of those it was given for."""
+        if self.rung == "script":
+            return (name, digest) in zip(self.tools, self.tool_digests, strict=False)
+        return name in self.tools and digest == self.tool_digest
 
     def describe(self) -> str:
         """Return the rule in words, unescaped."""
@@ -83,7 +91,8 @@ class Card:
     Attributes:
         arguments: canonical JSON of what will run; an edit replaces it, ``original`` then has what was asked.
         requester: for whom the run is made.
-        tools: tools the run has asked about so far; the list of a ``script`` grant.
+        tools, tool_digests: tools the run has asked about so far, and digests of their definitions; what a
+            ``script`` grant is for.
         evidence: which argument values were seen in which earlier result, in words.
         preview: what the tool itself says the call would do; untrusted, for people only.
         note: why the same call is asked about again.
@@ -104,6 +113,7 @@ class Card:
     requester: str | None = None
     duplicate: bool = False
     tools: tuple[str, ...] = ()
+    tool_digests: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     preview: str = ""
     note: str = ""
@@ -131,6 +141,7 @@ class Card:
             tool_digest=self.tool_digest,
             arguments=self.arguments if rung == "args_in_run" else None,
             count=count,
+            tool_digests=self.tool_digests if rung == "script" else (),
         )
 
     def encode(self) -> bytes:

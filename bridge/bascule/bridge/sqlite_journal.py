@@ -88,7 +88,7 @@ class SqliteJournal(Noted):
         move: Sequence[ApprovalMove] = (),
         reserve: Sequence[Reservation] = (),
         rates: Sequence[Rate] = (),
-        event: tuple[EventKind, Mapping[str, Fact]] | None = None,
+        event: tuple[EventKind, Mapping[str, Fact], bytes | None] | None = None,
         durable: bool = True,
     ) -> None:
         """See `Journal.commit`."""
@@ -96,7 +96,7 @@ class SqliteJournal(Noted):
         batch.durable = durable
         batch.insert, batch.move, batch.reserve, batch.rates = insert, move, reserve, rates
         if event is not None:
-            batch.event = NotedEvent(event[0], time.time(), event[1])
+            batch.event = NotedEvent(event[0], time.time(), event[1], event[2])
         await self._run(batch)
         if batch.tells_others:
             self._store.tell()

@@ -177,6 +177,7 @@ def resolve_call(
     from bascule.bridge.runs import resolve_call as resolve
     from bascule.bridge.store import Answer
     from bascule.bridge.terminal import whoami
+    from bascule.cli.decider import secrets_of
     from bascule.cli.remote import RemoteStore
 
     if (happened is not None) + did_not_happen + tell_script != 1:
@@ -197,7 +198,7 @@ def resolve_call(
         if isinstance(opened, RemoteStore):
             first = _resolve_there(opened, run, seq, answer)
         else:
-            first = resolve(opened, run, seq, answer)
+            first = resolve(opened, run, seq, answer, redactor=secrets_of(opened.started(run)))
     finally:
         opened.close()
     if not first:
