@@ -104,7 +104,7 @@ def test_a_use_ends_the_rehearsal_and_nothing_catches_it(use: str) -> None:
         "def f(x):\n    return x\nf(effect('a'))\neffect('b')",
         "import copy\ncopy.deepcopy([effect('a')])\neffect('b')",
         "r = effect('a')\nx = [r]\nif x is not None and None is None:\n    effect('b')\nreturn [r]",
-        "r = effect('a')\nmatch [1, {'a': (2, None)}]:\n    case [1, {'a': (2, None)}]:\n        effect('b')\nreturn r",
+        "r = effect('a')\nmatch [1, {'a': None}]:\n    case [1, {'a': None}]:\n        effect('b')\nreturn r",
         "r = effect('a')\nmatch [1, r]:\n    case x:\n        effect('b')",
         "async def f(x):\n    return await effect(x)\nr = await f('a')\nawait effect('b')\nreturn r",
     ],
