@@ -22,10 +22,11 @@ def main(context: str, descriptor: int) -> None:
     """Serve orders from the socket until it closes."""
     sys.path.insert(0, context)
     import bascule.guest.main as program
+    from bascule.guest.warmup import warm_up
 
-    program.warm_up()
+    warm_up()
     # Once is enough: a child that warmed itself up again would spend most of its life doing so.
-    program.warm_up = lambda rounds=0: None
+    vars(program)["warm_up"] = lambda: None
     gc.collect()
     gc.freeze()
     orders = socket.socket(fileno=descriptor)
