@@ -26,7 +26,7 @@ def main(context: str, descriptor: int) -> None:
 
     warm_up()
     # Once is enough: a child that warmed itself up again would spend most of its life doing so.
-    vars(program)["warm_up"] = lambda: None
+    program.__dict__["warm_up"] = lambda: None
     gc.collect()
     gc.freeze()
     orders = socket.socket(fileno=descriptor)
