@@ -28,15 +28,13 @@ from bascule.bridge.sleeper import Sleeper
 from bascule.bridge.verdict import RunStopped, RunSuspended, violation
 from bascule.tools import AnyTool
 from bascule.wire import Call, Delivery, Sleep, ToolFailure
+from bascule.wire.frames import MAX_SLEEP_S
 
 MAX_SEQ: Final = 2**31
 """Highest number of a command."""
 
 MAX_OUTSTANDING: Final = 20_000
 """Calls and sleeps a script may wait for at once; each costs the host a task."""
-
-MAX_SLEEP_S: Final = 10 * 86_400.0
-"""Longest sleep taken; the run's own limit ends it long before."""
 
 LAST_CALLS_S: Final = 60.0
 """Longest wait for effects that still run when the script has ended, so that receipts tell the truth."""
@@ -95,6 +93,13 @@ class Outstanding:
         """Return whether no timer will wake an idle run within ``seconds``."""
         wake_at = self._shared.parking.wake_at(self._dues())
         return wake_at is None or wake_at - time.time() > seconds
+
+    def only_sleep_beyond(self, seconds: float) -> Sleeper | None:
+        """Return the sleep that ends first, if nothing else is awaited and it lasts more than ``seconds``."""
+        if self._completions or self._awaited_calls or not self._sleeps:
+            return None
+        first = min(self._sleeps.values(), key=lambda sleeper: sleeper.left_s)
+        return first if first.left_s > seconds else None
 
     def suspension(self) -> RunSuspended:
         """Return what suspends an idle run: what it waits for, and when a timer wakes it."""
@@ -196,14 +201,14 @@ class Outstanding:
         if replay is not None and replay.take_command(act, sleep_command(sleep.seq, sleep.seconds)):
             if not final:
                 due = replay.history.sleeps.get(sleep.seq, 0.0)
-                self._sleeps[sleep.seq] = Sleeper(due, sleep.seconds, None)
+                self._sleeps[sleep.seq] = Sleeper(due, sleep.seconds, sleep.line)
             return
         due = time.time() + sleep.seconds
         self._shared.journal.append(
             EventKind.SLEEP_ISSUED, seq=sleep.seq, seconds=sleep.seconds, due=due, act=act
         )
         if not final:
-            sleeper = self._sleeps[sleep.seq] = Sleeper(due, sleep.seconds, None)
+            sleeper = self._sleeps[sleep.seq] = Sleeper(due, sleep.seconds, sleep.line)
             if replay is None:
                 sleeper.go_on(partial(self._wake_sleeper, sleep.seq))
 

@@ -14,13 +14,18 @@ class Sleeper:
 
     due: float
     seconds: float
-    timer: asyncio.TimerHandle | None
+    line: int | None = None
+    timer: asyncio.TimerHandle | None = None
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until it ends; a clock that went back never makes a sleep longer than it was."""
+        return min(max(self.due - time.time(), 0.0), self.seconds)
 
     def go_on(self, wake: Callable[[], None]) -> None:
-        """Start the timer for what is left; a clock that went back never makes a sleep longer than it was."""
+        """Start the timer for what is left."""
         if self.timer is None:
-            left_s = min(max(self.due - time.time(), 0.0), self.seconds)
-            self.timer = asyncio.get_running_loop().call_later(left_s, wake)
+            self.timer = asyncio.get_running_loop().call_later(self.left_s, wake)
 
     def stop(self) -> None:
         """Forget the timer."""
