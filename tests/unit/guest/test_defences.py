@@ -175,7 +175,9 @@ def test_a_schema_with_a_single_choice_is_that_choice() -> None:
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("import time\ntime.sleep(float('inf'))", "ValueError: inf is no number of seconds to wait for"),
+        ("import time\ntime.sleep(float('inf'))", "OverflowError: timestamp too large"),
+        ("import time\ntime.sleep(float('nan'))", "ValueError: Invalid value NaN"),
+        ("import asyncio\nawait asyncio.sleep(float('nan'))", "ValueError: Invalid value NaN"),
         ("list.__setattr__", "AttributeError: `__setattr__` can be read only from a class of yours"),
         ("import json\njson.dumps.__call__.x", "AttributeError: "),
         (
