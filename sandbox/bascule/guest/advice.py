@@ -83,7 +83,8 @@ def missing_attribute(value: object, name: str, known: Collection[str]) -> Attri
         hint = _MEANT.get((kind, name)) or f'it is a dict: write ["{name}"]'
     elif kind is types.NoneType:
         hint = VALUE_IS_NONE
-    return hinted(AttributeError(f"{shown_name(kind)!r} object has no attribute {name!r}"), hint)
+    shown = "function" if kind is types.MethodType else shown_name(kind)  # a method asks its function
+    return hinted(AttributeError(f"{shown!r} object has no attribute {name!r}"), hint)
 
 
 def shown_name(kind: type) -> str:
