@@ -26,7 +26,7 @@ def main(context: str, descriptor: int) -> None:
 
     warm_up()
     # Once is enough: a child that warmed itself up again would spend most of its life doing so.
-    program.__dict__["warm_up"] = lambda: None
+    program.__dict__["warm_up"] = lambda **_: None
     gc.collect()
     gc.freeze()
     orders = socket.socket(fileno=descriptor)
