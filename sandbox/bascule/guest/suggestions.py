@@ -12,6 +12,7 @@ import json
 import re
 from typing import Final, cast
 
+from bascule.guest.errors import ToolError
 from bascule.guest.failing import Failing, Place, find_failing
 from bascule.guest.failing_values import (
     for_attribute,
@@ -24,6 +25,10 @@ from bascule.guest.failing_values import (
 from bascule.guest.none_values import VALUE_IS_NONE, explain_none
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.source import Source
+from bascule.guest.wrong_calls import explain_call, own_argument, passing_failure
+from bascule.guest.wrong_items import explain_item
+from bascule.guest.wrong_operands import explain_operand, unhashable
+from bascule.guest.wrong_texts import explain_text
 
 _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
     (TypeError, r"(coroutine|ToolCall|awaitable).*(not|between)", "write `await` before the call"),
@@ -37,13 +42,59 @@ _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
         r"list indices must be integers",
         'it is a list: loop over it, or take one item first, as in `rows[0]["name"]`',
     ),
+    (
+        TypeError,
+        r"type (date|datetime|time|Decimal|UUID) is not JSON serializable",
+        "write json.dumps(value, default=str)",
+    ),
+    (
+        TypeError,
+        r"type (set|frozenset) is not JSON serializable",
+        "make a list of it: sorted(...) or list(...)",
+    ),
     (TypeError, r"is not JSON serializable", "use dataclasses.asdict, or json.dumps(value, default=str)"),
+    (TypeError, r"^can only concatenate list", "wrap the one item, `rows + [item]`, or use `.append(item)`"),
     (TypeError, r"can only concatenate str|must be str, not", "use an f-string, or str(...)"),
     (TypeError, r"'decimal.Decimal' and 'float'|'float' and 'decimal.Decimal'", "write Decimal(str(number))"),
     (
         TypeError,
         r"'str' and '(datetime\.)?date(time)?'|'(datetime\.)?date(time)?' and 'str'",
         "make a date of the text first: date.fromisoformat(text) or datetime.fromisoformat(text)",
+    ),
+    (
+        TypeError,
+        r"datetime.datetime( to |' and ')datetime.date\b|datetime.date' and 'datetime.datetime",
+        "a moment and a day: write `.date()` behind the moment",
+    ),
+    (
+        TypeError,
+        r"keyword argument for (__new__|timedelta)\(\)",
+        "timedelta takes weeks, days, hours, minutes, seconds; for months count with date.replace(...)",
+    ),
+    (
+        TypeError,
+        r"^fromisoformat: argument must be str",
+        "seconds are read by datetime.fromtimestamp(n, timezone.utc)",
+    ),
+    (
+        TypeError,
+        r"'async for' requires|'async with'|asynchronous context manager protocol",
+        "write it without `async`: `await` belongs to the call alone",
+    ),
+    (
+        TypeError,
+        r"'(dict|list|str|NoneType)' object does not support the context manager",
+        "this is a plain value: assign it, without `with`",
+    ),
+    (
+        TypeError,
+        r"must be a string.* not '(dict|list)'|^must be real number, not (dict|list)",
+        "this is a whole dict or list: take one of its values first",
+    ),
+    (
+        TypeError,
+        r"^first argument must be callable",
+        "give the type itself: defaultdict(int), or list, set, dict",
     ),
     (
         TypeError,
@@ -54,7 +105,7 @@ _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
     (
         TypeError,
         r"unsupported operand type.*'str'|instances of 'str' and '(int|float)'|'(int|float)' and 'str'|"
-        r"(format|number) is required, not str",
+        r"(format|number) is required, not str|^must be real number, not str|can't convert type 'str' to num",
         "convert the text with int(...) or float(...)",
     ),
     (TypeError, r"unhashable type", "use a tuple, or a text, as the key"),
@@ -117,6 +168,11 @@ _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
     (ZeroDivisionError, r"", "test the divisor first: it is 0 when there is nothing to count"),
     (IndexError, r"Replacement index", "give .format() as many values as the text has braces"),
     (IndexError, r"", "test the length first: the list may be empty"),
+    (
+        RuntimeError,
+        r"^no running event loop",
+        "put it into `async def main():`, and write `await main()` at the end",
+    ),
     (RuntimeError, r"changed size during iteration", "loop over a copy: `for key in list(data):`"),
 )
 
@@ -148,7 +204,7 @@ def suggest(error: BaseException, text: str, source: Source) -> str | None:
     if isinstance(error, TypeError) and "NoneType" in text:
         return VALUE_IS_NONE
     if isinstance(error, TypeError) and "object is not callable" in text:
-        return "a variable hides the function: choose another name"
+        return "this is no function; if its name once was one, a variable hides it: choose another name"
     return next(
         (hint for kind, words, hint in _HINTS if isinstance(error, kind) and re.search(words, text)), None
     )
@@ -167,30 +223,31 @@ def _place(error: BaseException) -> Place | None:
 
 
 def _explain(failing: Failing, error: BaseException, text: str) -> str | None:
-    """Return what the text of the script itself says about the mistake."""
+    """Return what the text of the script and the values of the line say about the mistake."""
+    node, variables = failing.node, variables_of(error)
+    if isinstance(error, ToolError):
+        return own_argument(failing, text, variables) or passing_failure(error)
     if isinstance(error, TypeError | AttributeError) and "NoneType" in text:
-        return explain_none(failing, text)
-    node = failing.node
-    if isinstance(error, TypeError) and "object is not callable" in text and isinstance(node, ast.Call):
-        return _hidden_function(failing, node)
+        return explain_none(failing, text) or explain_operand(failing, text, variables)
     if isinstance(error, TypeError) and "string indices must be" in text:
-        return loop_over_dict(error) or _loop_over_result(failing, error)
-    if isinstance(error, TypeError) and (
-        counted := re.search(r"\.\w+\(\) takes (\d+) pos\w+ arg\w+ but (\d+)", text)
-    ):
-        one_more = int(counted[2]) == int(counted[1]) + 1
-        return "the first parameter of a method is `self`" if one_more else None
-    if isinstance(error, KeyError) and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return f"give .format() a value for {text}" if node.func.attr in ("format", "format_map") else None
-    return None
+        found = loop_over_dict(error) or _loop_over_result(failing, error)
+        return found or explain_item(failing, error, text, variables)
+    if isinstance(error, KeyError) and _is_format(node):
+        return f"give .format() a value for {text}"
+    if isinstance(error, KeyError | IndexError | TypeError):
+        if isinstance(node, ast.Subscript) and "unhashable type: 'dict'" in text:
+            return unhashable(failing, node.slice, variables)
+        found = explain_item(failing, error, text, variables)
+        if found is not None:
+            return found
+    if isinstance(error, TypeError):
+        return explain_call(failing, text, variables) or explain_operand(failing, text, variables)
+    return explain_text(failing, error, text, variables)
 
 
-def _hidden_function(failing: Failing, call: ast.Call) -> str | None:
-    binding = failing.last_binding(call.func.id, call.lineno) if isinstance(call.func, ast.Name) else None
-    if binding is None:
-        return None
-    name = failing.shown(call.func)
-    return f"`{name}` was assigned in line {binding[0]}, which hides the function: choose another name"
+def _is_format(node: ast.AST) -> bool:
+    function = node.func if isinstance(node, ast.Call) else None
+    return isinstance(function, ast.Attribute) and function.attr in ("format", "format_map")
 
 
 def _loop_over_result(failing: Failing, error: BaseException) -> str | None:
