@@ -139,7 +139,11 @@ def test_an_interrupt_ends_the_run_and_leaves_no_container(
     script = tmp_path / "script.py"
     script.write_text("print('begun')\nadd(1)\nwhile True:\n    pass")
     process = subprocess.Popen(
-        [*COMMAND, "run", str(script), "--tools", TOOLS], stderr=subprocess.PIPE, text=True
+        [*COMMAND, "run", str(script), "--tools", TOOLS],
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests that a shell started in the background inherit that interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         assert process.stderr is not None

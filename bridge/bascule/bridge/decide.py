@@ -30,7 +30,9 @@ from bascule.bridge.journal import Fact
 from bascule.bridge.matching import User
 from bascule.bridge.redaction import Redactor
 from bascule.bridge.requirement import Demand, Requirement
+from bascule.bridge.result import JsonValue
 from bascule.tools import canonical_json
+from bascule.tools.canonical import check_plain
 
 _TELLING: Final = frozenset({"Pc", "Pd", "Po", "Sm", "Sc", "So"})
 """Categories of characters other than letters and digits that tell names apart: ``a.b@x`` is not ``ab@x``."""
@@ -152,7 +154,7 @@ def _decide(
         at=at,
     )
     if decision.verdict in _STATES:
-        response = _read_response(decision) if decision.verdict == "respond" else None
+        response = check_response(decision.response).decode() if decision.verdict == "respond" else None
         after = replace(card, voices=(*card.voices, voice), response=response)
         return moved(record, _STATES[decision.verdict], after), voice
     if decision.verdict == "edit":
@@ -245,14 +247,20 @@ def _satisfied(demand: Demand, card: Card) -> bool:
     return len(people) >= demand.quorum
 
 
-def _read_response(decision: Decision) -> str:
+def check_response(response: JsonValue) -> bytes:
+    """Return what a person gave in a tool's place as canonical JSON.
+
+    Raises:
+        DecisionRefused: ``response_invalid``: it is no JSON as tools may return it, or too large.
+    """
     try:
-        response = canonical_json(decision.response)
+        check_plain(response, path="the response")
+        written = canonical_json(response)
     except (ValueError, TypeError, AttributeError) as error:
         raise DecisionRefused("response_invalid", f"the response is no JSON: {error}") from error
-    if len(response) > MAX_RESPONSE_BYTES:
+    if len(written) > MAX_RESPONSE_BYTES:
         raise DecisionRefused("response_invalid", f"the response is larger than {MAX_RESPONSE_BYTES} bytes")
-    return response.decode()
+    return written
 
 
 def _grant(card: Card, decision: Decision) -> GrantRule | None:

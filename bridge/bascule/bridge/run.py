@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
 from bascule.bridge.clock import RunClock
+from bascule.bridge.crossing import Crossing
 from bascule.bridge.first_step import begin
 from bascule.bridge.inbox import Inbox
 from bascule.bridge.journal import EventKind, Fact, digest_of
 from bascule.bridge.outstanding import Outstanding
-from bascule.bridge.pipeline import Crossing
 from bascule.bridge.replay import Replay
+from bascule.bridge.run_limits import check_sleep, out_of_time
 from bascule.bridge.verdict import RunStopped, violation
 from bascule.bridge.writing import Writing
 from bascule.sandbox import Sandbox, SandboxClosed
@@ -140,7 +141,7 @@ class Conversation:
             async with asyncio.timeout(self._clock.remaining_s()):
                 await rest
         except TimeoutError:
-            raise self._out_of_time(self._clock.expired() or "wall_limit") from None
+            raise out_of_time(self._clock.expired() or "wall_limit", self._shared.limits) from None
 
     async def _next_frame(self) -> GuestFrame:
         while (payload := self._inbox.take_frame()) is None:
@@ -176,6 +177,7 @@ class Conversation:
             left_s = hold_s - (time.monotonic() - idle_since)
             if left_s <= 0 and self._outstanding.sleeps_longer_than(WORTH_SUSPENDING_S):
                 raise self._outstanding.suspension()
+            check_sleep(self._outstanding, self._clock, self._shared.limits, suspended_in_s=max(left_s, 0.0))
             await self._wait(left_s if left_s > 0 else None)
         return self._outstanding.take_ready()
 
@@ -281,10 +283,4 @@ class Conversation:
         expired = self._clock.expired()
         if expired is None or self._inbox.has_news:
             return
-        raise self._out_of_time(expired)
-
-    def _out_of_time(self, kind: Literal["wall_limit", "run_limit"]) -> RunStopped:
-        limits = self._shared.limits
-        if kind == "wall_limit":
-            return RunStopped("limit", kind, f"stopped after {limits.wall_s:g} s of running")
-        return RunStopped("limit", kind, f"stopped: the run with its tools took more than {limits.run_s:g} s")
+        raise out_of_time(expired, self._shared.limits)

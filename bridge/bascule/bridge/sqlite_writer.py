@@ -93,6 +93,11 @@ class SqliteWriter:
             except sqlite3.Error as error:
                 raise unavailable(self._path, error) from error
 
+    def fold(self) -> None:
+        """Fold the log into the file and empty it, if no reader is in the way."""
+        with self._lock:
+            self._checkpoint("TRUNCATE")
+
     def close(self) -> None:
         """Fold the log into the file and close."""
         if self._closed:

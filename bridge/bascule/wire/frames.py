@@ -15,12 +15,15 @@ guest could approve, register or configure anything. Unknown fields are refused 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 PROTOCOL = 1
 """Version of this conversation. Host and guest refuse each other when it differs."""
+
+MAX_SLEEP_S: Final = 366 * 86_400.0
+"""Longest sleep a guest may ask for; a script's longer ones are asked for as this one."""
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
@@ -157,10 +160,16 @@ class Cancel(Frame, frozen=True, kw_only=True, tag="cancel"):
 
 
 class Sleep(Frame, frozen=True, kw_only=True, tag="sleep"):
-    """Ask for a completion after ``seconds`` (a durable timer on the host)."""
+    """Ask for a completion after ``seconds`` (a durable timer on the host).
+
+    Attributes:
+        seconds: 0 to MAX_SLEEP_S.
+        line: the script's line that waits, from 1; None where no line does.
+    """
 
     seq: int
     seconds: float
+    line: int | None = None
 
 
 class Output(Frame, frozen=True, kw_only=True, tag="output"):

@@ -73,9 +73,9 @@ class Commands:
         self._queue.append((Call(seq=seq, tool=tool, args=cast("dict[str, Any]", args), line=line), size))
         self._only_output = False
 
-    def add_sleep(self, seq: int, seconds: float) -> None:
-        """Add a request for a completion after ``seconds``."""
-        self._add(Sleep(seq=seq, seconds=float(seconds)))
+    def add_sleep(self, seq: int, seconds: float, line: int | None) -> None:
+        """Add a request for a completion after ``seconds``, made at a line of the script."""
+        self._add(Sleep(seq=seq, seconds=float(seconds), line=line))
 
     def add_cancel(self, seq: int) -> None:
         """Add that nobody waits for ``seq`` any longer."""

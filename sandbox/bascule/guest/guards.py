@@ -181,6 +181,8 @@ class Guards:
         allowed = self._allowed.get(name)
         if allowed is not None and kind in allowed:
             return value
+        if type(value) is Withheld:
+            value.use()
         if isinstance(value, type) and issubclass(kind, type):
             return self._check_class(value, name)
         verdict, owner = self._decisions.of_instance(kind, name)
@@ -192,8 +194,6 @@ class Guards:
             return Shim(name, self._replacement(owner, name, value))
         if kind is types.FunctionType and self._is_own_name(value, name):
             return value
-        if isinstance(value, Withheld):
-            value.use()
         raise missing_attribute(value, name, self.tables.instances.get(kind, frozenset()))
 
     def _check_class(self, cls: type, name: str) -> object:
@@ -250,6 +250,8 @@ class Guards:
             return value
         if name in self.tables.writable.get(kind, ()):
             return value
+        if type(value) is Withheld:
+            value.use()
         if isinstance(value, type) and issubclass(kind, type):
             if self.classes.is_known(value):
                 return value
@@ -319,8 +321,6 @@ class Guards:
 
 
 def _read_only(value: object, name: str) -> AttributeError:
-    if isinstance(value, Withheld):
-        value.use()
     if type(value) is ToolCall:
         return AttributeError(value.missing_await())
     what = f"class {value.__name__!r}" if isinstance(value, type) else f"{type(value).__name__!r} object"

@@ -25,6 +25,7 @@ from bascule.guest.position import calling_line
 from bascule.guest.same_calls import SameCalls
 from bascule.guest.withheld import Withheld
 from bascule.guest.workers import MAX_WORKERS, SPARE_WORKERS, Carrier, Worker
+from bascule.wire.frames import MAX_SLEEP_S
 
 if TYPE_CHECKING:
     from bascule.guest.calls import ToolCall
@@ -139,16 +140,16 @@ class Loop:
         return future
 
     def start_sleep(self, seconds: float) -> HostFuture:
-        """Ask the host for a completion after ``seconds``.
+        """Ask the host for a completion after ``seconds``, at most `MAX_SLEEP_S`, after which no run goes on.
 
         Raises:
-            ValueError: that is no number of seconds, or without end.
+            ValueError: that is no number.
         """
         self._check_open()
-        if not math.isfinite(seconds):
-            raise ValueError(f"{seconds} is no number of seconds to wait for")
+        if math.isnan(seconds):
+            raise ValueError("Invalid value NaN (not a number)")
         seq = self._seq + 1
-        self._commands.add_sleep(seq, seconds)
+        self._commands.add_sleep(seq, min(seconds, MAX_SLEEP_S), calling_line())
         self._seq = seq
         future = self._owed[seq] = HostFuture(seq)
         return future

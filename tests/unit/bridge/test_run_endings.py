@@ -52,15 +52,63 @@ async def test_a_guest_that_never_comes_back_is_killed_and_its_last_line_is_told
 
 
 async def test_a_run_whose_tools_take_too_long_ends_at_the_runs_limit() -> None:
+    @tool(effects="read")
+    async def stuck() -> None:
+        """Never answer."""
+        await asyncio.Event().wait()
+
     async def guest(line: Line) -> None:
         await line.greet()
-        line.act([Sleep(seq=1, seconds=100.0)])
+        line.act([line.call("stuck"), Sleep(seq=2, seconds=100.0, line=2)])
         await line.done()
 
-    result = await run(guest, limits=Limits(run_s=0.1))
+    result = await run(guest, stuck, limits=Limits(run_s=0.1))
     assert result.status == "limit"
     assert result.error is not None
     assert result.error.kind == "run_limit"
+
+
+async def test_a_sleep_past_the_runs_limit_ends_the_run_at_once_and_names_its_line() -> None:
+    async def guest(line: Line) -> None:
+        await line.greet()
+        line.act([Sleep(seq=1, seconds=900.0, line=3), Sleep(seq=2, seconds=700.0, line=2)])
+        await line.done()
+
+    async with asyncio.timeout(300):  # were it waited for, ten minutes would pass
+        result = await run(guest, limits=Limits(run_s=600.0, hold_warm_s=600.0))
+    assert result.status == "limit"
+    assert result.error is not None
+    assert (result.error.kind, result.error.line, result.error.source) == ("run_limit", 2, "second()")
+    assert result.error.message == (
+        "stopped at line 2, waiting for 700 s: the run with its tools may take 600 s"
+    )
+
+
+async def test_a_sleep_past_the_runs_limit_goes_on_where_something_else_may_end_first() -> None:
+    seen: list[list[int]] = []
+
+    async def guest(line: Line) -> None:
+        await line.greet()
+        line.act([line.call("echo"), Sleep(seq=2, seconds=900.0, line=2)])
+        seen.append([each.seq for each in (await line.done()).deliveries])
+        line.act([Sleep(seq=3, seconds=0.0, line=2)])
+        seen.append([each.seq for each in (await line.done()).deliveries])
+        line.finish()
+
+    result = await run(guest, limits=Limits(run_s=600.0, hold_warm_s=600.0))
+    assert (result.status, seen) == ("ok", [[1], [3]])
+
+
+async def test_a_sleep_in_which_the_run_is_suspended_before_its_limit_counts_for_nothing() -> None:
+    async def guest(line: Line) -> None:
+        await line.greet()
+        line.act([Sleep(seq=1, seconds=900.0, line=2)])
+        await line.done()
+
+    limits = Limits(run_s=600.0, hold_warm_s=0.0)
+    async with Executor((echo,), backend=GuestBackend(guest), limits=limits) as executor:
+        result = await executor.run(SCRIPT, wait=False)
+    assert result.status == "suspended"
 
 
 async def test_a_flood_of_output_ends_the_run_with_what_fits() -> None:

@@ -142,7 +142,7 @@ async def test_a_dispatch_and_what_it_needs_happen_together_or_not_at_all(store:
     journal.append(EventKind.DECIDED, seq=1)
     consume = ApprovalMove(id="a1", version=1, state="consumed")
     spend = Reservation(key="day", amount=60, maximum=100, expires_at=FAR)
-    event = (EventKind.DISPATCHED, {"seq": 1})
+    event = (EventKind.DISPATCHED, {"seq": 1}, None)
     await journal.commit(move=[consume], reserve=[spend], event=event)
     assert store.counter("day") == 60
     with pytest.raises(ApprovalConflict):

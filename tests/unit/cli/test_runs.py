@@ -479,3 +479,15 @@ def test_mistakes_of_the_operator_are_named(folder: Path) -> None:
     known = call("runs", "resolve", run_id, "1", "--store", store, "--tell-script")
     assert isinstance(known.exception, BasculeError)
     assert exit_for_error(known.exception) == Exit.FAILED
+
+
+def test_values_of_old_runs_are_dropped_by_a_command(folder: Path) -> None:
+    store = folder / "runs.db"
+    call(
+        *("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "--quiet"),
+        *("--store", store, "--approve", "deny"),
+    )
+    young = call("runs", "prune", "--older-than", "1h", "--store", store)
+    assert (young.exit_code, young.stdout) == (0, "the values of 0 runs were dropped\n")
+    wrong = call("runs", "prune", "--older-than", "soon", "--store", store)
+    assert (wrong.exit_code, "for example 24h" in wrong.stderr) == (Exit.USAGE, True)

@@ -62,11 +62,12 @@ def test_counts_and_redirections_begin_anew() -> None:
     finishes, output = session(
         start(first, output_bytes=100, calls=3),
         start(second, output_bytes=100, calls=3),
+        start("open_end.close()\nprint('end')\n", output_bytes=100, calls=3),
         start("[double(i=i) for i in range(4)]\n", output_bytes=100, calls=3),
     )
-    assert [finish.status for finish in finishes] == ["ok", "ok", "limit"]
-    assert output == "x" * 90 + "\n" + "y" * 90 + "\nz\n"
-    assert finishes[2].errors[0].kind == "call_limit"
+    assert [finish.status for finish in finishes] == ["ok", "ok", "ok", "limit"]
+    assert output == "x" * 90 + "\n" + "y" * 90 + "\nz\nend\n"
+    assert finishes[3].errors[0].kind == "call_limit"
 
 
 def test_a_guest_process_serves_a_session_until_a_limit_ends_it() -> None:

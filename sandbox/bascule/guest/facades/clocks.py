@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex
 from bascule.guest.facade import FacadeContext, Members, renamed
 
 _NS_PER_S = 1_000_000_000
+_MAX_TIMESTAMP_S = (2**63 - 1) / _NS_PER_S
 
 
 def _is_now(seconds: tuple[object, ...], keywords: dict[str, object]) -> bool:
@@ -35,6 +36,8 @@ def time_module(context: FacadeContext) -> Members:
     def sleep(seconds: float) -> None:
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
+        if seconds > _MAX_TIMESTAMP_S:
+            raise OverflowError("timestamp too large to convert to C PyTime_t")
         loop.sleep(float(seconds))
 
     # Wrong arguments go to the functions of C, which say so in their own words.
