@@ -41,12 +41,18 @@ def doctor(
 
 
 def _look_at_engine(docker_host: str | None, runtime: str | None) -> list[bool]:
-    from bascule.sandbox import describe_differences, find_engine, unused_runtimes, usable_runtimes
+    from bascule.sandbox import (
+        describe_differences,
+        describe_machines,
+        find_engine,
+        unused_runtimes,
+        usable_runtimes,
+    )
 
     engine = find_engine(docker_host)
     print(f"engine     {engine.name} {engine.version} (API {engine.api_version}) at {engine.host}")
     print(f"system     {engine.operating_system}, kernel {engine.kernel}, cgroups {engine.cgroup_version}")
-    for sentence in (*describe_differences(engine), *unused_runtimes(engine)):
+    for sentence in (*describe_differences(engine), *unused_runtimes(engine), *describe_machines(engine)):
         print(f"note       {sentence}")
     runtimes = usable_runtimes(engine)
     print(f"runtimes   {', '.join(runtimes)}; {engine.default_runtime} is the default")
