@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from typing import TypeVar
 
 from bascule.guest.calls import ToolCall, is_coroutine_like
@@ -48,6 +47,8 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: messages leave the module out
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """Return the known names most like ``name``, best first."""
+    from difflib import get_close_matches  # only mistakes pay for the import
+
     candidates = [item for item in known if item != name]
     lowered = {item.lower(): item for item in reversed(candidates)}
     found = get_close_matches(name.lower(), lowered, n=count, cutoff=0.66)
@@ -82,7 +83,8 @@ def missing_attribute(value: object, name: str, known: Collection[str]) -> Attri
         hint = _MEANT.get((kind, name)) or f'it is a dict: write ["{name}"]'
     elif kind is types.NoneType:
         hint = VALUE_IS_NONE
-    return hinted(AttributeError(f"{shown_name(kind)!r} object has no attribute {name!r}"), hint)
+    shown = "function" if kind is types.MethodType else shown_name(kind)  # a method asks its function
+    return hinted(AttributeError(f"{shown!r} object has no attribute {name!r}"), hint)
 
 
 def shown_name(kind: type) -> str:
