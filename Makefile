@@ -18,8 +18,9 @@ GUEST := .ci/with-engine .ci/with-image
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# One process for each core, at most four; the tests of one file stay together, because they share fixtures.
-PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+# One process for each core, at most four; the tests of one file stay together, because they share fixtures, and
+# the files keep their order: by number of tests the few long ones would come last, when one core has nothing left.
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # A test that fails is run once more and shown as RERUN; more than three such fail the run (docs/decisions/077).
 AGAIN := --reruns 1 --reruns-delay 1 -rfEsR
 

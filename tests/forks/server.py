@@ -7,6 +7,7 @@ Orders come with three descriptors (stdin, stdout, stderr); answers are `p` and 
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -20,10 +21,14 @@ from typing import NoReturn
 def main(context: str, descriptor: int) -> None:
     """Serve orders from the socket until it closes."""
     sys.path.insert(0, context)
-    from bascule.guest.main import main as guest_main
+    import bascule.guest.main as program
     from bascule.guest.warmup import warm_up
 
     warm_up()
+    # Once is enough: a child that warmed itself up again would spend most of its life doing so.
+    program.__dict__["warm_up"] = lambda: None
+    gc.collect()
+    gc.freeze()
     orders = socket.socket(fileno=descriptor)
     waker, wake = socket.socketpair()
     wake.setblocking(False)
@@ -42,7 +47,7 @@ def main(context: str, descriptor: int) -> None:
             if pid == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                become_guest(fds, guest_main)
+                become_guest(fds, program.main)
             for fd in fds:
                 os.close(fd)
             orders.send(b"p" + struct.pack(">i", pid))

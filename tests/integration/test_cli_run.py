@@ -139,7 +139,11 @@ def test_an_interrupt_ends_the_run_and_leaves_no_container(
     script = tmp_path / "script.py"
     script.write_text("print('begun')\nadd(1)\nwhile True:\n    pass")
     process = subprocess.Popen(
-        [*COMMAND, "run", str(script), "--tools", TOOLS], stderr=subprocess.PIPE, text=True
+        [*COMMAND, "run", str(script), "--tools", TOOLS],
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests that a shell started in the background inherit that interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         assert process.stderr is not None
@@ -204,6 +208,9 @@ def test_the_doctor_tries_every_wall_and_the_image_can_be_checked(guest_image: G
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     assert "BROKEN" not in doctor.stdout
     assert doctor.stdout.count("holds") > 5
+    named = bascule("doctor", "--runtime", "none-of-that-name")
+    assert named.returncode == 1, named.stdout + named.stderr
+    assert "unusable   the engine at" in named.stdout
     built = bascule("image", "build")
     assert (built.returncode, built.stdout.strip()) == (0, guest_image.tag)
     checked = bascule("image", "check")

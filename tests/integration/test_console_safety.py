@@ -543,6 +543,8 @@ def test_large_and_deep_values_hide_nothing_off_the_pages(server: Server, receiv
     script = deep + "mail.send(to='a@b.de', subject='s', body='x' * 500_000)"
     run, approval = ask(server, script)
     for name, said in surfaces(server, run, approval, receiver).items():
+        # The log is as long as the life of its server: what counts is a line.
+        said = max(said.splitlines(), key=len) if name == "log" else said
         assert len(said) < (2_000_000 if name.endswith("--json") else 50_000), (name, len(said))
         if "approvals" in name or name in ("webhook", "slack"):
             assert "mail.send" in said, name

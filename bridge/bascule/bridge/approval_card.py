@@ -7,7 +7,7 @@ script (arguments, line of source) is untrusted: show it through `bascule.bridge
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Literal
 
@@ -22,6 +22,9 @@ Grade = Literal["once", "args_in_run", "tool_in_run", "script"]
 
 MAX_GRANTED_CALLS: Final = 1000
 DEFAULT_GRANTED_CALLS: Final = 25
+
+DROPPED: Final = '{"dropped":"by retention"}'
+"""What stands for arguments and answers that retention dropped."""
 
 
 class ApprovalState(StrEnum):
@@ -56,6 +59,7 @@ class GrantRule:
     Attributes:
         tools: the tools it is for.
         tool_digest: definition of the tool it was given for (``args_in_run``, ``tool_in_run``).
+        tool_digests: definitions of ``tools`` as they were then (``script``).
         arguments: canonical arguments (``args_in_run`` only).
         count: further calls it is good for.
     """
@@ -65,6 +69,13 @@ class GrantRule:
     tool_digest: str
     arguments: str | None
     count: int
+    tool_digests: tuple[str, ...] = ()
+
+    def is_for(self, name: str, digest: str) -> bool:
+        """Tell whether a tool of this name and definition is one of those it was given for."""
+        if self.rung == "script":
+            return (name, digest) in zip(self.tools, self.tool_digests, strict=False)
+        return name in self.tools and digest == self.tool_digest
 
     def describe(self) -> str:
         """Return the rule in words, unescaped."""
@@ -83,7 +94,8 @@ class Card:
     Attributes:
         arguments: canonical JSON of what will run; an edit replaces it, ``original`` then has what was asked.
         requester: for whom the run is made.
-        tools: tools the run has asked about so far; the list of a ``script`` grant.
+        tools, tool_digests: tools the run has asked about so far, and digests of their definitions; what a
+            ``script`` grant is for.
         evidence: which argument values were seen in which earlier result, in words.
         preview: what the tool itself says the call would do; untrusted, for people only.
         note: why the same call is asked about again.
@@ -104,6 +116,7 @@ class Card:
     requester: str | None = None
     duplicate: bool = False
     tools: tuple[str, ...] = ()
+    tool_digests: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     preview: str = ""
     note: str = ""
@@ -131,7 +144,19 @@ class Card:
             tool_digest=self.tool_digest,
             arguments=self.arguments if rung == "args_in_run" else None,
             count=count,
+            tool_digests=self.tool_digests if rung == "script" else (),
         )
+
+    def without_values(self) -> Card:
+        """Return what retention keeps: what was asked of whom, and who said what, without any values."""
+        grant = self.grant
+        if grant is not None and grant.arguments is not None:
+            grant = replace(grant, arguments=DROPPED)
+        return replace(
+            self, arguments=DROPPED, source="", evidence=(), preview="", floats=(), grant=grant,
+            original=None if self.original is None else DROPPED,
+            response=None if self.response is None else DROPPED,
+        )  # fmt: skip
 
     def encode(self) -> bytes:
         """Return the body of the record."""

@@ -103,7 +103,7 @@ class Asking:
             CallFailed: ``denied``.
             RunTerminated: an operator ended the run.
         """
-        self.grants.tools[question.tool.name] = None
+        self.grants.tools[question.tool.name] = question.tool.digest
         approval = self._find_earlier(question)
         if approval is not None and approval.state == ApprovalState.PENDING:
             self.grants.asked = True
@@ -169,7 +169,7 @@ class Asking:
             source=self._source(question.record.call.line),
             script_sha256=self._script_sha256,
             requester=None if self.user is None else self.user.name,
-            tools=tuple(self.grants.tools),
+            tools=self.grants.tools,
         )
         loop = asyncio.get_running_loop()
         posted: asyncio.Future[None] = loop.create_future()

@@ -9,7 +9,6 @@ from typing import Final
 
 from bascule.bridge.failure import CallFailed, LimitReached
 from bascule.bridge.limits import Limits
-from bascule.tools import AnyTool
 from bascule.wire import ToolFailure
 
 MAX_HELD_BYTES: Final = 8 << 20
@@ -58,7 +57,7 @@ class Budget:
         """Forget the arguments of a call that is over."""
         self._held_bytes -= size
 
-    def reserve_result(self, size: int, tool: AnyTool, *, line: int) -> None:
+    def reserve_result(self, size: int, tool: str, effects: str | None, *, line: int) -> None:
         """Count the bytes of one result.
 
         Raises:
@@ -66,11 +65,11 @@ class Budget:
             LimitReached: ``result_bytes_limit``: all results together are.
         """
         if size > self._limits.result_bytes:
-            again = "do not repeat it; " if tool.effects != "read" else ""
+            again = "do not repeat it; " if effects != "read" else ""
             raise CallFailed(
                 ToolFailure(
                     kind="result_limit",
-                    message=f"{tool.name} ran, but its result of {size} bytes is larger than"
+                    message=f"{tool} ran, but its result of {size} bytes is larger than"
                     f" {self._limits.result_bytes} bytes and was dropped",
                     suggestion=f"{again}ask for less in one call: a filter, a page, fewer fields",
                 ),

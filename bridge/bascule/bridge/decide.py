@@ -30,7 +30,9 @@ from bascule.bridge.journal import Fact
 from bascule.bridge.matching import User
 from bascule.bridge.redaction import Redactor
 from bascule.bridge.requirement import Demand, Requirement
+from bascule.bridge.result import JsonValue
 from bascule.tools import canonical_json
+from bascule.tools.canonical import check_plain
 
 _TELLING: Final = frozenset({"Pc", "Pd", "Po", "Sm", "Sc", "So"})
 """Categories of characters other than letters and digits that tell names apart: ``a.b@x`` is not ``ab@x``."""
@@ -152,7 +154,7 @@ def _decide(
         at=at,
     )
     if decision.verdict in _STATES:
-        response = _read_response(decision) if decision.verdict == "respond" else None
+        response = check_response(decision.response).decode() if decision.verdict == "respond" else None
         after = replace(card, voices=(*card.voices, voice), response=response)
         return moved(record, _STATES[decision.verdict], after), voice
     if decision.verdict == "edit":
@@ -208,8 +210,10 @@ def _check_move(card: Card, decision: Decision, user: User) -> None:
     if decision.verdict == "respond" and not all(
         demand.quorum == 1 and _may_approve(demand, user, card) for demand in requirement.demands
     ):
+        wanted = "; ".join(describe_demand(demand) for demand in requirement.demands)
         raise DecisionRefused(
-            "move_not_allowed", "a call that several people decide about cannot be answered"
+            "move_not_allowed",
+            f"only somebody who may approve alone can answer in the tool's place: {wanted}",
         )
 
 
@@ -243,14 +247,20 @@ def _satisfied(demand: Demand, card: Card) -> bool:
     return len(people) >= demand.quorum
 
 
-def _read_response(decision: Decision) -> str:
+def check_response(response: JsonValue) -> bytes:
+    """Return what a person gave in a tool's place as canonical JSON.
+
+    Raises:
+        DecisionRefused: ``response_invalid``: it is no JSON as tools may return it, or too large.
+    """
     try:
-        response = canonical_json(decision.response)
+        check_plain(response, path="the response")
+        written = canonical_json(response)
     except (ValueError, TypeError, AttributeError) as error:
         raise DecisionRefused("response_invalid", f"the response is no JSON: {error}") from error
-    if len(response) > MAX_RESPONSE_BYTES:
+    if len(written) > MAX_RESPONSE_BYTES:
         raise DecisionRefused("response_invalid", f"the response is larger than {MAX_RESPONSE_BYTES} bytes")
-    return response.decode()
+    return written
 
 
 def _grant(card: Card, decision: Decision) -> GrantRule | None:
@@ -269,6 +279,13 @@ def _grant(card: Card, decision: Decision) -> GrantRule | None:
     if not 1 <= decision.grant_count <= MAX_GRANTED_CALLS:
         raise DecisionRefused("grant_not_allowed", f"a grant is for 1 to {MAX_GRANTED_CALLS} further calls")
     return card.make_grant(decision.grant, decision.grant_count)
+
+
+def describe_missing(card: Card) -> list[str]:
+    """Return in words which demands nobody, or not enough people, have met on a card that was approved."""
+    if not card.voices or card.voices[-1].verdict not in ("approve", "edit"):
+        return []
+    return [describe_demand(demand) for demand in card.requirement.demands if not _satisfied(demand, card)]
 
 
 def describe_demand(demand: Demand) -> str:

@@ -11,7 +11,7 @@ import inspect
 import logging
 import random
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from bascule.bridge.budget import Budget
@@ -56,15 +56,22 @@ async def call_tool(
     record.state = "running"
     begun = time.perf_counter()
     deadline = asyncio.timeout(tool.timeout_s)
+
+    async def once() -> object:
+        if tool.is_async:
+            return await _ended(tool.call(arguments.values, context))
+        return await workers.submit(lambda: tool.call(arguments.values, context))
+
     try:
         if tool.inline:  # nothing could end it, and it waits for nothing that could work a moment later
             value = contextvars.copy_context().run(_call_inline, tool, arguments, context)
         else:
             async with deadline:
-                value = await _call_until_it_holds(tool, arguments, context, workers)
+                value = await call_until_it_holds(once, tool, repeatable=tool.effects != "once")
         circuits.note(tool, transient_failure=False)
         return value
     except Exception as error:  # whatever a tool raises becomes a failure of this one call
+        record.timed_out = isinstance(error, TimeoutError)
         if isinstance(error, TimeoutError) and not tool.inline and deadline.expired():
             circuits.note(tool, transient_failure=True)
             raise timed_out(tool) from error
@@ -74,20 +81,18 @@ async def call_tool(
         record.duration_s = time.perf_counter() - begun
 
 
-async def _call_until_it_holds(
-    tool: AnyTool, arguments: Arguments, context: ToolContext, workers: Workers
+async def call_until_it_holds(
+    once: Callable[[], Awaitable[object]], tool: AnyTool, *, repeatable: bool
 ) -> object:
-    """Call the tool; again after failures that pass by themselves, where a second call does no harm."""
+    """Call a function of a tool; again after failures that pass by themselves, within the tool's timeout.
 
-    async def once() -> object:
-        if tool.is_async:
-            return await _ended(tool.call(arguments.values, context))
-        return await workers.submit(lambda: tool.call(arguments.values, context))
-
+    Args:
+        repeatable: a second call does no harm; without it there is one.
+    """
     try:
         return await once()
     except Exception as error:
-        if tool.effects == "once" or not is_transient(error, tool):
+        if not repeatable or not is_transient(error, tool):
             raise
         from tenacity import (  # only failures pay for the import
             AsyncRetrying,
@@ -180,5 +185,18 @@ def make_deliverable(
     except ResultInvalid as error:
         _log.error("run %s call %d: %s", run_id, record.call.seq, error)
         raise CallFailed(ToolFailure(kind="failed", message=error.for_script()), "done") from error
-    budget.reserve_result(len(result), tool, line=record.call.line)
+    budget.reserve_result(len(result), tool.name, tool.effects, line=record.call.line)
     return result
+
+
+def check_given(tool: AnyTool, given: bytes) -> bytes:
+    """Return a result that an operator gave, in JSON, as the tool itself would have written it.
+
+    Raises:
+        CallFailed: it is not what the tool returns; the receipt says ``done``, for that much is known.
+    """
+    try:
+        return tool.read_response(given)
+    except ResultInvalid as error:
+        message = f"{tool.name} was done, but the result that an operator gave for it is not what it returns"
+        raise CallFailed(ToolFailure(kind="failed", message=message), "done") from error

@@ -39,7 +39,7 @@ _CATCHABLE: Final = frozenset(
 )  # fmt: skip
 """Built-in exceptions under whose name a script may catch a failure."""
 
-_BUGS: Final = (
+BUGS: Final = (
     AttributeError,
     NameError,
     ImportError,
@@ -127,7 +127,7 @@ def out_of_budget(budgets: str) -> CallFailed:
 
 def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int) -> CallFailed:
     """Return what an exception of a tool means for the call that raised it."""
-    level = logging.ERROR if isinstance(error, _BUGS) else logging.INFO
+    level = logging.ERROR if isinstance(error, BUGS) else logging.INFO
     _log.log(level, "run %s call %d: tool %s raised", run_id, seq, tool.name, exc_info=error)
     name = catchable_name(error)
     once = tool.effects == "once"
@@ -138,9 +138,9 @@ def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int
         suggestion = "do not repeat this call; go on without it or stop"
         return CallFailed(ToolFailure(kind="unavailable", message=message, suggestion=suggestion), "failed")
     if isinstance(error, OutcomeUnknown) and once:
-        return CallFailed(unknown_outcome(tool, _message(error), exception=None), "unknown")
+        return CallFailed(unknown_outcome(tool.name, _message(error), exception=None), "unknown")
     if isinstance(error, TimeoutError) and once:
-        return CallFailed(unknown_outcome(tool, "it timed out", exception=name), "unknown")
+        return CallFailed(unknown_outcome(tool.name, "it timed out", exception=name), "unknown")
     kind = "failed"
     if isinstance(error, TimeoutError):
         kind = "timeout"
@@ -158,7 +158,7 @@ def classify_exception(error: Exception, tool: AnyTool, *, run_id: str, seq: int
 
 def refused_by_check(error: Exception, tool: AnyTool, *, run_id: str, seq: int) -> CallFailed:
     """Return what it means that a tool's own check raised: no tool was started."""
-    level = logging.ERROR if isinstance(error, _BUGS) else logging.INFO
+    level = logging.ERROR if isinstance(error, BUGS) else logging.INFO
     _log.log(level, "run %s call %d: the check of %s refused", run_id, seq, tool.name, exc_info=error)
     if isinstance(error, PermissionError):
         failed = denied(_message(error))
@@ -171,7 +171,7 @@ def timed_out(tool: AnyTool) -> CallFailed:
     """Return what it means that the host stopped waiting for a tool that was started."""
     if tool.effects == "once":
         reason = f"it did not end within {tool.timeout_s:g} s"
-        return CallFailed(unknown_outcome(tool, reason, exception=None), "unknown")
+        return CallFailed(unknown_outcome(tool.name, reason, exception=None), "unknown")
     failure = ToolFailure(
         kind="timeout",
         message=f"{tool.name} did not end within {tool.timeout_s:g} s",
@@ -181,11 +181,11 @@ def timed_out(tool: AnyTool) -> CallFailed:
     return CallFailed(failure, "failed")
 
 
-def unknown_outcome(tool: AnyTool, reason: str, *, exception: str | None) -> ToolFailure:
+def unknown_outcome(tool: str, reason: str, *, exception: str | None) -> ToolFailure:
     """Return the failure of a call of which nobody knows whether it took effect."""
     return ToolFailure(
         kind="unknown_outcome",
-        message=f"{tool.name} was started, but {reason}: it may or may not have happened",
+        message=f"{tool} was started, but {reason}: it may or may not have happened",
         suggestion="do not repeat this call; check with another tool whether it happened, or report that",
         exception=exception,
     )
@@ -203,7 +203,7 @@ def _shown_name(error: Exception) -> str | None:
     """Return the class name as the tool's author wrote it, if a script can show it as a name."""
     name = type(error).__name__
     usable = name.isascii() and name.isidentifier() and not name.startswith("_") and len(name) <= 64
-    return str(name) if usable and not isinstance(error, _BUGS) else None
+    return str(name) if usable and not isinstance(error, BUGS) else None
 
 
 def redact(text: str) -> str:
@@ -226,7 +226,7 @@ def _host_roots() -> list[str]:
 
 
 def _message(error: Exception) -> str:
-    if isinstance(error, _BUGS):
+    if isinstance(error, BUGS):
         return f"internal error in the tool ({type(error).__name__}); the operator's log has the details"
     if isinstance(error, OSError) and error.filename is not None:
         return redact(str(error.strerror or type(error).__name__))

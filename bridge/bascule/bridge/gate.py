@@ -93,6 +93,7 @@ class Gate:
             effect=verdict.effect,
             rules=list(verdict.rules),
         )
+        record.rules = verdict.rules
         _refuse_if_denied(verdict)
         return verdict
 
@@ -147,28 +148,34 @@ class Gate:
         return Clearance(arguments=arguments)
 
     async def dispatch(
-        self, tool: AnyTool, record: CallRecord, clearance: Clearance, **facts: Fact
+        self, tool: AnyTool, record: CallRecord, clearance: Clearance, payload: bytes | None, /, **facts: Fact
     ) -> Verdict | None:
         """Let a call go: note that it is dispatched, durably where it must be; or return what asks again.
 
         Args:
-            facts: for the journal.
+            payload, facts: for the journal.
 
         Raises:
             CallFailed: ``denied`` or ``budget_exceeded``: policy, labels or budgets changed meanwhile, or
                 there is no place under the tool's rate limit in time.
         """
-        again = await self._dispatch(tool, record, clearance, facts)
+        again = await self._dispatch(tool, record, clearance, facts, payload)
         if again is None and record.edited_by is not None:
             self._add_note(record, clearance.arguments.canonical, record.edited_by)
         return again
 
     async def _dispatch(
-        self, tool: AnyTool, record: CallRecord, clearance: Clearance, facts: Mapping[str, Fact]
+        self,
+        tool: AnyTool,
+        record: CallRecord,
+        clearance: Clearance,
+        facts: Mapping[str, Fact],
+        payload: bytes | None,
     ) -> Verdict | None:
         rate, since = rate_of(tool), time.monotonic()
         while True:
             verdict = self._evaluate(tool, clearance.arguments)
+            record.rules = verdict.rules
             if not await self._is_satisfied(tool, clearance, verdict):
                 return verdict
             if clearance.grant is not None and not self.asking.grants.is_usable(clearance.grant):
@@ -179,14 +186,14 @@ class Gate:
             event: dict[str, Fact] = {"seq": record.call.seq, **facts}
             light = tool.effects == "read" and not moves and not reservations
             if light and rate is None:
-                self.journal.append(EventKind.DISPATCHED, **event)
+                self.journal.append(EventKind.DISPATCHED, payload, **event)
                 return None
             try:
                 await self.journal.commit(
                     move=moves,
                     reserve=reservations,
                     rates=() if rate is None else (rate,),
-                    event=(EventKind.DISPATCHED, event),
+                    event=(EventKind.DISPATCHED, event, payload),
                     durable=not light,
                 )
             except ReservationRefused:

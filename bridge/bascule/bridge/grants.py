@@ -33,11 +33,7 @@ class Grant:
 
     def covers(self, tool: AnyTool, canonical: bytes, requirement: Requirement) -> bool:
         """Tell whether it answers what is asked about this call."""
-        if not self.requirement.covers(requirement) or tool.name not in self.rule.tools:
-            return False
-        if self.rule.rung == "script":
-            return True
-        if tool.digest != self.rule.tool_digest:
+        if not self.requirement.covers(requirement) or not self.rule.is_for(tool.name, tool.digest):
             return False
         return self.rule.arguments is None or self.rule.arguments.encode() == canonical
 

@@ -85,16 +85,25 @@ class CallHistory:
     """What is known of one call.
 
     Attributes:
+        tool: its name as the script wrote it.
         arguments: canonical JSON, None before policy saw it.
+        rules: names of the policy rules that decided.
         executed: the canonical JSON that ran, where a person edited it.
+        approved_by, edited_by: who let its tool be started, and who changed the arguments before.
         dispatches: how often its tool was started.
+        key: the idempotency key it was started with.
         pending: token and time of the next question, when its tool handed over to a job elsewhere.
         completed: the COMPLETED event.
     """
 
+    tool: str = ""
     arguments: bytes | None = None
+    rules: tuple[str, ...] = ()
     executed: str | None = None
+    approved_by: str | None = None
+    edited_by: str | None = None
     dispatches: int = 0
+    key: str = ""
     pending: Mapping[str, Any] | None = None
     completed: JournalEntry | None = None
     cancelled: bool = False
@@ -180,7 +189,7 @@ def _add(run_id: str, history: History, entry: JournalEntry) -> None:
         if kind is EventKind.SLEEP_ISSUED:
             history.sleeps[facts["seq"]] = facts["due"]
         elif kind is EventKind.CALL_ISSUED:
-            history.call(facts["seq"])
+            history.call(facts["seq"]).tool = facts["tool"]
         elif facts["seq"] in history.calls:
             history.calls[facts["seq"]].cancelled = True
         else:
@@ -192,11 +201,17 @@ def _add(run_id: str, history: History, entry: JournalEntry) -> None:
         act.whole = act.whole or bool(facts["whole"])
     elif kind is EventKind.DECIDED:
         history.call(facts["seq"]).arguments = entry.payload
+        history.call(facts["seq"]).rules = tuple(facts["rules"])
     elif kind is EventKind.DISPATCHED:
         call = history.call(facts["seq"])
         call.pending = facts.get("pending")
         call.dispatches += call.pending is None
-        call.executed = facts.get("arguments", call.executed)
+        call.key = facts.get("key", call.key)
+        call.approved_by = facts.get("approved_by", call.approved_by)
+        call.edited_by = facts.get("edited_by", call.edited_by)
+        # Journals of the first versions have them among the facts, which retention keeps.
+        edited = facts.get("arguments") if entry.payload is None else entry.payload.decode()
+        call.executed = call.executed if edited is None else edited
     elif kind is EventKind.COMPLETED:
         if facts.get("failure") is None:
             _payload(run_id, entry)

@@ -53,7 +53,8 @@ class EventKind(StrEnum):
     APPROVAL_RESOLVED = "approval_resolved"
     """verdict, by, reason, …"""
     DISPATCHED = "dispatched"
-    """Durable before a tool with effects is called: attempt, key (the idempotency key)."""
+    """Durable before a tool with effects is called: attempt, key (for idempotency), approved_by, edited_by;
+    payload: the canonical arguments where a person edited them. Of a job elsewhere: pending."""
     COMPLETED = "completed"
     """Durable before delivery if the tool has effects: state, effects, result_bytes, duration_s, failure (a
     ToolFailure, or None), approved_by, duplicate; payload: the value as JSON."""
@@ -121,7 +122,7 @@ class Journal(Protocol):
         move: Sequence[ApprovalMove] = (),
         reserve: Sequence[Reservation] = (),
         rates: Sequence[Rate] = (),
-        event: tuple[EventKind, Mapping[str, Fact]] | None = None,
+        event: tuple[EventKind, Mapping[str, Fact], bytes | None] | None = None,
         durable: bool = True,
     ) -> None:
         """Write what was noted, flushed to disk, in one transaction with the changes given.
@@ -131,7 +132,8 @@ class Journal(Protocol):
             move: compare-and-set moves of approval records.
             reserve: budget counters to raise.
             rates: rate limits to take a place under.
-            event: appended only if all moves, reservations and places succeed (for DISPATCHED).
+            event: kind, facts, payload; appended only if all moves, reservations and places succeed (for
+                DISPATCHED).
             durable: False leaves the flush to disk to a later one, as `flush` does.
 
         Raises:

@@ -36,11 +36,15 @@ class Lanes:
         self._places = asyncio.Semaphore(in_flight)
         self._order: deque[Turn] = deque()
 
-    def take_turn(self, tool: AnyTool) -> Turn:
-        """Note, at issue time, that a call exists; the order of these notes is the order of effects."""
-        resource = None if tool.resource is None else self._resources.lock(tool.resource)
+    def take_turn(self, tool: AnyTool | None) -> Turn:
+        """Note, at issue time, that a call exists; the order of these notes is the order of effects.
+
+        Args:
+            tool: None for a call that was started by an earlier worker and whose tool is gone.
+        """
+        resource = None if tool is None or tool.resource is None else self._resources.lock(tool.resource)
         turn = Turn(self._order, resource, self._places)
-        if tool.effects != "read" and not tool.parallel_safe:
+        if tool is None or (tool.effects != "read" and not tool.parallel_safe):
             turn.join_order()
         return turn
 

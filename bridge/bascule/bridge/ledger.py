@@ -25,6 +25,8 @@ class CallRecord:
         dispatched: the tool was started, or will be in a moment: too late to stop it.
         attempts: how often the tool was started, by earlier workers too.
         past: what an earlier worker left of the call, when the run was resumed.
+        rules: names of the policy rules that decided about it.
+        timed_out: the tool did not end in time.
         carries_secret: the script passed a registered secret; ``arguments`` are without it.
     """
 
@@ -36,6 +38,8 @@ class CallRecord:
     attempts: int = 0
     past: CallHistory | None = None
     carries_secret: bool = False
+    rules: tuple[str, ...] = ()
+    timed_out: bool = False
     duration_s: float = 0.0
     result_bytes: int = 0
     error: CallError | None = None
@@ -66,8 +70,10 @@ class CallRecord:
         self.past = past
         self.attempts = past.dispatches
         self.arguments = past.arguments
+        self.rules = past.rules
         self.effects = None if tool is None else tool.effects
         if past.completed is None:
+            self.approved_by, self.edited_by = past.approved_by, past.edited_by
             # A started effect goes on until its outcome is known; a read can simply be made again.
             self.state = "running" if past.dispatches else "not_started"
             self.dispatched = past.dispatches > 0 and self.effects != "read"

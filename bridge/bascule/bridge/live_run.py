@@ -10,10 +10,11 @@ import msgspec
 from bascule.bridge.asking import Asking
 from bascule.bridge.budget import Budget
 from bascule.bridge.clock import RunClock
-from bascule.bridge.execution import Recovery
+from bascule.bridge.crossing import Crossing
 from bascule.bridge.gate import Gate
 from bascule.bridge.guest import ALIVE, Guest
 from bascule.bridge.history import History
+from bascule.bridge.jobs import Jobs
 from bascule.bridge.journal import Journal
 from bascule.bridge.lanes import Lanes
 from bascule.bridge.ledger import Ledger
@@ -21,7 +22,7 @@ from bascule.bridge.matching import User
 from bascule.bridge.narrator import Narrator
 from bascule.bridge.order import RunOrder, Surroundings
 from bascule.bridge.parking import Parking
-from bascule.bridge.pipeline import Crossing
+from bascule.bridge.recovery import Recovery
 from bascule.bridge.replay import Replay
 from bascule.bridge.result import Result, Usage, bound_notes
 from bascule.bridge.run import Conversation
@@ -97,10 +98,15 @@ class LiveRun:
             recovery=Recovery(
                 run_id=order.run_id,
                 store=around.store,
-                journal=journal,
                 clock=self._clock,
                 parking=parking,
-                workers=around.workers,
+                jobs=Jobs(
+                    run_id=order.run_id,
+                    journal=journal,
+                    clock=self._clock,
+                    parking=parking,
+                    workers=around.workers,
+                ),
             ),
             store=around.store,
             redactor=around.redactor,

@@ -43,12 +43,12 @@ class MemoryJournal(Noted):
         move: Sequence[ApprovalMove] = (),
         reserve: Sequence[Reservation] = (),
         rates: Sequence[Rate] = (),
-        event: tuple[EventKind, Mapping[str, Fact]] | None = None,
+        event: tuple[EventKind, Mapping[str, Fact], bytes | None] | None = None,
         durable: bool = True,
     ) -> None:
         """See `Journal.commit`; nothing is durable here."""
         batch = self.take()
         batch.insert, batch.move, batch.reserve, batch.rates = insert, move, reserve, rates
         if event is not None:
-            batch.event = NotedEvent(event[0], time.time(), event[1])
+            batch.event = NotedEvent(event[0], time.time(), event[1], event[2])
         self._store.write(self, batch)

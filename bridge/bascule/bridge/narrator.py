@@ -11,6 +11,7 @@ from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.display import show, show_json
 from bascule.bridge.events import Event, EventChannel, EventName
 from bascule.bridge.ledger import CallRecord
+from bascule.bridge.redaction import Redactor
 from bascule.tools.context import Progress
 
 _SHOWN_CHARS: Final = 300
@@ -47,8 +48,8 @@ class Narrator:
             )
         )
 
-    def progress(self, record: CallRecord) -> Progress:
-        """Return what tells how far a call is, at most once within `PROGRESS_EVERY_S`."""
+    def progress(self, record: CallRecord, redactor: Redactor) -> Progress:
+        """Return what tells how far a call is, without secrets, at most once within `PROGRESS_EVERY_S`."""
         told_at = -math.inf
 
         def tell(done: float, total: float | None, text: str) -> None:
@@ -58,13 +59,14 @@ class Narrator:
                 return
             told_at = now
             share = f"{done:g}" if total is None else f"{done:g} of {total:g}"
+            words = redactor.text(text)
             event = Event(
                 name="call.progress",
                 run_id=self.run_id,
                 at=time.time(),
                 seq=record.call.seq,
                 tool=show(record.call.tool, max_chars=100),
-                text=show(f"{share}: {text}" if text else share, max_chars=_SHOWN_CHARS),
+                text=show(f"{share}: {words}" if words else share, max_chars=_SHOWN_CHARS),
             )
             self.channel.publish(event)
 

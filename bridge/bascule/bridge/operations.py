@@ -30,9 +30,13 @@ class Operations:
         """End a run, wherever it is; False when it is finished or unknown. Dispatched effects end first."""
         return await cancel_run(self._store, run_id)
 
-    def resolve(self, run_id: str, seq: int, answer: Answer) -> bool:
+    def resolve(self, run_id: str, seq: int, answer: Answer, *, attempt: int | None = None) -> bool:
         """Say what became of a call whose outcome is unknown; see `bascule.bridge.runs.resolve_call`."""
-        return resolve_call(self._store, run_id, seq, answer)
+        offering = self._offering
+        return resolve_call(
+            self._store, run_id, seq, answer,
+            attempt=attempt, registry=offering.registry, redactor=offering.redactor,
+        )  # fmt: skip
 
     def journal(self, run_id: str) -> Journal | None:
         """Return the journal of a run, or None when the store does not hold it any more."""

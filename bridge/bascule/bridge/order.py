@@ -139,7 +139,12 @@ class RunOrder:
             labels=sorted(self.labels),
         )
         journal.audit(
-            "run.started", user=self.user, script_sha256=self.script_sha256, image=self.image, seed=self.seed
+            "run.started",
+            user=self.user,
+            tenant=self.tenant,
+            script_sha256=self.script_sha256,
+            image=self.image,
+            seed=self.seed,
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -152,13 +153,13 @@ def write_record(
     source: str,
     script_sha256: str,
     requester: str | None,
-    tools: tuple[str, ...],
+    tools: Mapping[str, str],
 ) -> ApprovalRecord:
     """Return a new pending approval for a question.
 
     Args:
         source: the line of the script, untrusted.
-        tools: tools the run has asked about so far.
+        tools: names and digests of the tools the run has asked about so far.
     """
     call, tool = question.record.call, question.tool
     now = time.time()
@@ -176,7 +177,8 @@ def write_record(
         requirement=question.requirement,
         requester=requester,
         duplicate=question.record.duplicate,
-        tools=tools,
+        tools=tuple(tools),
+        tool_digests=tuple(tools.values()),
         evidence=question.evidence,
         preview=question.preview,
         note=question.note,

@@ -19,7 +19,8 @@ class RunGrants:
     """Finds what lets calls of one run through without asking again.
 
     Attributes:
-        tools: names of the tools the run has asked about so far, in order; a ``script`` grant lists them.
+        tools: the tools the run has asked about so far, in order: name and digest of the definition as it was
+            last; a ``script`` grant lists them.
         asked: the run has approvals in the store.
     """
 
@@ -28,7 +29,7 @@ class RunGrants:
         self._run_id = run_id
         self._grants: list[Grant] = []
         self._loaded = False
-        self.tools: dict[str, None] = {}
+        self.tools: dict[str, str] = {}
         self.asked = False
 
     def find(self, tool: AnyTool, canonical: bytes, requirement: Requirement, *, seq: int) -> Grant | None:
@@ -68,4 +69,4 @@ class RunGrants:
         records = self._store.approvals.find(run_id=self._run_id, limit=MAX_RECORDS)
         self.asked = self.asked or bool(records)
         self._grants = read_grants(records)
-        self.tools.update((read_card(record).tool, None) for record in records)
+        self.tools.update((card.tool, card.tool_digest) for card in map(read_card, records))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from bascule.bridge.approval_card import ApprovalState, moved
 from bascule.bridge.approvals_table import ApprovalConflict
-from bascule.bridge.errors import ResumeError, RunBusy, RunNotFound
+from bascule.bridge.decide import check_response
+from bascule.bridge.errors import DecisionRefused, ResumeError, RunBusy, RunNotFound
 from bascule.bridge.history import read_history
 from bascule.bridge.journal import EventKind, Journal
 from bascule.bridge.receipt import CallError, CallState, Receipt
+from bascule.bridge.redaction import Redactor
 from bascule.bridge.result import JsonValue, Result, Status, Usage, ValueSource
 from bascule.bridge.run_grants import MAX_RECORDS
 from bascule.bridge.store import LEASE_S, Answer, Store
+from bascule.tools import AnyTool, Registry, ResultInvalid
 from bascule.wire import Note, ScriptError
 
 
@@ -54,11 +58,23 @@ async def _cancel_approvals(store: Store, journal: Journal) -> None:
             continue  # one was decided meanwhile; what stands now is read again
 
 
-def resolve_call(store: Store, run_id: str, seq: int, answer: Answer, *, attempt: int | None = None) -> bool:
+def resolve_call(
+    store: Store,
+    run_id: str,
+    seq: int,
+    answer: Answer,
+    *,
+    attempt: int | None = None,
+    registry: Registry | None = None,
+    redactor: Redactor | None = None,
+) -> bool:
     """Say what became of a call whose outcome is unknown; the first answer about each start counts.
 
     Args:
         attempt: the start of the call that the operator was shown; None means the last one.
+        registry: the tools, where they are known: the result must be what the tool returns.
+        redactor: knows the secrets of the host where they are known: they are taken out of the result that
+            the operator gives, before it is kept.
 
     Returns:
         False when this start of the call was answered before.
@@ -66,6 +82,7 @@ def resolve_call(store: Store, run_id: str, seq: int, answer: Answer, *, attempt
     Raises:
         RunNotFound: there is no such run.
         ResumeError: ``nothing_unknown``: the call was never started, or its outcome is known.
+        DecisionRefused: ``response_invalid``: the result is no JSON, too large, or not what the tool returns.
     """
     journal = store.journal(run_id)
     if journal is None:
@@ -75,7 +92,22 @@ def resolve_call(store: Store, run_id: str, seq: int, answer: Answer, *, attempt
     outdated = attempt is not None and call is not None and call.dispatches != attempt
     if call is None or call.completed is not None or not call.dispatches or outdated:
         raise ResumeError("nothing_unknown", f"nothing is unknown about call {seq} of {run_id}")
+    if answer.value is not None:
+        value = _read_given(answer.value, None if registry is None else registry.get(call.tool))
+        answer = replace(answer, value=value if redactor is None else redactor.json(value))
     return store.answer(run_id, seq, call.dispatches, answer)
+
+
+def _read_given(value: bytes, tool: AnyTool | None) -> bytes:
+    try:
+        given = check_response(msgspec.json.decode(value))
+        if tool is not None:
+            tool.read_response(given)
+        return given
+    except ResultInvalid as error:
+        raise DecisionRefused("response_invalid", str(error)) from error
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DecisionRefused("response_invalid", f"the result is no JSON: {error}") from error
 
 
 async def follow_run(store: Store, run_id: str) -> Result | None:

@@ -18,6 +18,7 @@ class ToolStats:
     states: dict[str, int] = field(default_factory=dict[str, int])
     errors: dict[str, int] = field(default_factory=dict[str, int])
     durations_s: list[float] = field(default_factory=list[float])
+    timeouts: int = 0
     sizes: list[int] = field(default_factory=list[int])
 
     def take(self, facts: dict[str, Any]) -> None:
@@ -27,6 +28,8 @@ class ToolStats:
         self.states[state] = self.states.get(state, 0) + 1
         if error is not None:
             self.errors[error] = self.errors.get(error, 0) + 1
+        # Of an effect that did not end in time the outcome is unknown, and the error says that.
+        self.timeouts += bool(facts.get("timed_out", error == "timeout"))
         if state == "done":
             self.durations_s.append(float(facts["duration_s"]))
             self.sizes.append(int(facts["result_bytes"]))
@@ -42,7 +45,7 @@ class ToolStats:
             "unknown": self.states.get("unknown", 0),
             "misnamed": self.errors.get("unknown_tool", 0),
             "arguments_refused": self.errors.get("invalid_arguments", 0),
-            "timeouts": self.errors.get("timeout", 0),
+            "timeouts": self.timeouts,
             "duration_p50_s": percentile(self.durations_s, 50),
             "duration_p95_s": percentile(self.durations_s, 95),
             "bytes_p50": percentile(self.sizes, 50),

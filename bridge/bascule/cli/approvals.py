@@ -1,8 +1,8 @@
 """``bascule approvals``: what waits for people in a store, and their decisions.
 
-The decider is the login name of whoever runs the command, with the groups of the operating system; groups
-of a policy file are added when one is given. With ``--server`` it is whoever the token is of. Everything is
-shown through the same cards as everywhere.
+The decider is the login name of whoever runs the command, with the groups of the operating system and those
+of rule files: the given ones, else those the run was begun with. With ``--server`` it is whoever the token
+is of. Everything is shown through the same cards as everywhere.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ _Digest = Annotated[
 _Reason = Annotated[str, typer.Option("--reason", help="For the script when rejected, for the record.")]
 _Policy = Annotated[
     list[Path] | None,
-    typer.Option("--policy", help="YAML rule file with groups. Repeatable.", dir_okay=False),
+    typer.Option(
+        "--policy", help="YAML rule file with groups. Repeatable. Default: those of the run.", dir_okay=False
+    ),
 ]
 
 
@@ -219,7 +221,9 @@ def _decide(
     **answer: Any,
 ) -> None:
     from bascule.bridge.approval import Decision
-    from bascule.bridge.decide import decide
+    from bascule.bridge.approval_card import read_card
+    from bascule.bridge.decide import decide, describe_missing
+    from bascule.bridge.display import show
     from bascule.bridge.errors import DecisionRefused
     from bascule.cli.decider import secrets_of, sign
     from bascule.cli.next_steps import NextSteps
@@ -240,8 +244,8 @@ def _decide(
             after = opened.decide(record, answer)  # who decides, the token says
             run, begun = None, None  # it goes on by itself
         else:
-            decision = sign(Decision(**answer), policy)
             run, begun = opened.run(record.run_id), opened.started(record.run_id)
+            decision = sign(Decision(**answer), policy, begun)
             after = decide(
                 opened.approvals,
                 record.id,
@@ -253,6 +257,8 @@ def _decide(
     finally:
         opened.close()
     print(f"{after.id} {after.state}")
+    if missing := describe_missing(read_card(after)):
+        print(f"bascule: counted; also needed: {show('; '.join(missing), max_chars=500)}", file=sys.stderr)
     if run is not None and run.status == "suspended" and after.state != record.state:
         command = None if begun is None else begun.command
         print(f"next: {NextSteps(store=store).resume(record.run_id, command)}", file=sys.stderr)

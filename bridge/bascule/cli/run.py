@@ -125,13 +125,14 @@ def run(
         drive,
         is_unattended,
         pick_approver,
-        see_through_unattended,
+        see_through_here,
         suspend_at_once,
     )
     from bascule.cli.logs import keep_log_safe
     from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
     from bascule.cli.run_tokens import count_tokens
+    from bascule.cli.summary import print_json
     from bascule.sandbox import WEAKER
     from bascule.tools.loading import load_sources
 
@@ -140,6 +141,8 @@ def run(
         flag, why = ("--no-wait", "keeps the run") if not wait else ("--approve console", "people decide in")
         print(f"bascule: {flag} needs --store FILE, which {why}", file=sys.stderr)
         raise typer.Exit(Exit.USAGE)
+    if record is not None:
+        _check_record(record, rehearse=rehearse)
     text = _read_script(script)
     kept: Store = MemoryStore(keep_values=record is not None) if store is None else SqliteStore(store)
     with tools_on_stderr():
@@ -170,18 +173,21 @@ def run(
     try:
         if rehearse:
             rehearsal = drive(executor, lambda: executor.rehearse(text, seed=seed), sources=given_tools)
-            print(rehearsal.describe(), end="")
+            if json:
+                print_json(rehearsal.to_json())
+            else:
+                print(rehearsal.describe(), end="")
             raise typer.Exit(exit_for_rehearsal(rehearsal))
         command = None if store is None else CommandLine(flags=tuple(given), folder=os.getcwd())
 
+        steps = None if store is None else NextSteps(store=store, given=given)
+
         async def see_it_through() -> Result:
-            result = await executor.run(text, seed=seed, wait=wait and not unattended, command=command)
-            return await see_through_unattended(executor, result) if unattended and wait else result
+            result = await executor.run(text, seed=seed, wait=wait and steps is None, command=command)
+            return await see_through_here(executor, result, steps, approve) if steps and wait else result
 
         result = drive(executor, see_it_through, sources=given_tools)
-        if record is not None:
-            _record(kept, result, record)
-        steps = None if store is None else NextSteps(store=store, given=given)
+        recorded = record is None or _record(kept, result, record)
         telling = Telling(
             json=json, receipts=receipts, quiet=quiet, unattended=unattended,
             tokens=lambda result: count_tokens(executor, result, text),
@@ -189,18 +195,38 @@ def run(
         telling.tell(result, kept, steps)
     finally:
         kept.close()
-    raise typer.Exit(exit_for_result(result))
+    raise typer.Exit(exit_for_result(result) if recorded else Exit.INTERNAL)
 
 
-def _record(store: Store, result: Result, path: Path) -> None:
+def _check_record(path: Path, *, rehearse: bool) -> None:
+    """Find out before anything runs that a recording has nowhere to go."""
+    problem = None
+    if rehearse:
+        problem = "a rehearsal is not recorded"
+    elif not path.parent.is_dir():
+        problem = f"there is no folder {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        problem = f"{path} cannot be written"
+    if problem is not None:
+        print(f"bascule: --record: {problem}", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
+
+
+def _record(store: Store, result: Result, path: Path) -> bool:
+    """Write a recording; return False, and say so, where it cannot be: the result is told all the same."""
     from bascule.bridge.recording import make_recording, write_recording
 
     if result.status == "suspended":
         print(f"bascule: {result.run_id} is suspended; it is not recorded", file=sys.stderr)
-        return
+        return True
     journal = store.journal(result.run_id)
     assert journal is not None
-    write_recording(make_recording(result.run_id, journal.entries), path)
+    try:
+        write_recording(make_recording(result.run_id, journal.entries), path)
+    except OSError as error:
+        print(f"bascule: the recording cannot be written: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def read_secrets(names: Sequence[str]) -> dict[str, str]:

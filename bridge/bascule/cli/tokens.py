@@ -70,7 +70,7 @@ def list_tokens(
     from bascule.bridge.display import show
     from bascule.console.tokens import Tokens
 
-    database = _open(store)
+    database = _open_used(store)
     now = time.time()
     for token in Tokens(database).all():
         state = "valid" if token.is_valid(now) else "revoked" if token.revoked_at is not None else "expired"
@@ -94,13 +94,23 @@ def revoke(token: Annotated[str, typer.Argument(help="Id of the token.")], store
     """Revoke a token, and end the browser sessions made with it."""
     from bascule.console.tokens import Tokens
 
-    database = _open(store)
+    database = _open_used(store)
     done = Tokens(database).revoke(token)
     database.close()
     if not done:
         print(f"bascule: there is no valid token {token}", file=sys.stderr)
         raise typer.Exit(Exit.FAILED)
     print(f"{token} revoked")
+
+
+def _open_used(store: Path) -> Database:
+    """Open what is there; a mistyped name is no store without tokens."""
+    from bascule.console.database import database_file
+
+    if not database_file(store).exists():
+        print(f"bascule: there is no store {store} with tokens", file=sys.stderr)
+        raise typer.Exit(Exit.CONFIGURATION)
+    return _open(store)
 
 
 def _open(store: Path) -> Database:

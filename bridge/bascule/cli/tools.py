@@ -53,6 +53,9 @@ def list_tools(
     from bascule.cli.toolset import look_at
     from bascule.tools import render_stubs
 
+    if observed is not None and not stubs:
+        print("bascule: --observed shows shapes in stubs: say --stubs as well", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
     with tools_on_stderr():
         found = look_at(tools)
     registry = found.registry

@@ -15,7 +15,6 @@ from starlette.responses import Response, StreamingResponse
 
 from bascule.bridge.errors import RunNotFound
 from bascule.bridge.journal import EventKind, Journal, JournalEntry
-from bascule.bridge.runs import resolve_call
 from bascule.bridge.store import Answer, RunRecord
 from bascule.console.live import CHECK_S, stream
 from bascule.console.operation import Call, Operation, reply
@@ -193,7 +192,7 @@ async def answer_unknown(call: Call) -> DoneReply:
     answer = Answer(kind=body.answer, value=value, by=call.principal.name)
     run_id = call.console.find_run(call.principal, call.path("run")).run_id
     done = await asyncio.to_thread(
-        lambda: resolve_call(call.console.store, run_id, seq, answer, attempt=body.attempt)
+        lambda: call.console.executor.resolve(run_id, seq, answer, attempt=body.attempt)
     )
     return DoneReply(done=done)
 

@@ -7,7 +7,6 @@ import asyncio
 from starlette.responses import Response
 
 from bascule.bridge.approval_card import ApprovalState
-from bascule.bridge.runs import resolve_call
 from bascule.bridge.store import Answer
 from bascule.console.api_runs import journal_response
 from bascule.console.charts import draw_bytes, draw_calls
@@ -117,10 +116,8 @@ async def answer_unknown(visit: Visit) -> Response:
             answer = Answer(kind="tell_script", by=by)
         case _:
             raise Problem(422, "body_invalid", "press one of the buttons")
-    store = visit.console.store
-    first = await asyncio.to_thread(
-        lambda: resolve_call(store, row.run_id, seq, answer, attempt=int(attempt))
-    )
+    executor = visit.console.executor
+    first = await asyncio.to_thread(lambda: executor.resolve(row.run_id, seq, answer, attempt=int(attempt)))
     if not first:
         raise Problem(409, "answered", f"somebody answered about call {seq} of {row.run_id} before")
     return back("/unknown")

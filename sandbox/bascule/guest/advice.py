@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from typing import TypeVar
 
 from bascule.guest.calls import ToolCall, is_coroutine_like
@@ -52,6 +51,8 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: messages leave the module out
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """Return the known names most like ``name``, best first."""
+    from difflib import get_close_matches  # only mistakes pay for the import
+
     candidates = [item for item in known if item != name and (len(item) > _SHORT or len(name) <= _SHORT + 2)]
     lowered = {item.lower(): item for item in reversed(candidates)}
     found = get_close_matches(name.lower(), lowered, n=count, cutoff=0.66)
@@ -88,7 +89,8 @@ def missing_attribute(value: object, name: str, known: Collection[str]) -> Attri
         hint = VALUE_IS_NONE
     elif isinstance_of(kind, BaseException):
         hint = hint or "`str(error)` is its message, `type(error).__name__` its name"
-    return hinted(AttributeError(f"{shown_name(kind)!r} object has no attribute {name!r}"), hint)
+    shown = "function" if kind is types.MethodType else shown_name(kind)  # a method asks its function
+    return hinted(AttributeError(f"{shown!r} object has no attribute {name!r}"), hint)
 
 
 def _of_module(kind: type, name: str) -> str | None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from bascule.guest.bindings import children
 from bascule.guest.source import Source
@@ -19,8 +20,7 @@ Place: TypeAlias = tuple[int, int, int, int]
 _MAX_CHARACTERS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Failing:
+class Failing(msgspec.Struct, frozen=True):
     """One expression or statement of the script.
 
     Attributes:

@@ -6,7 +6,8 @@ Trusts nothing: the text is the model's. Everything that leaves here is bounded.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+import msgspec
 
 from bascule.wire import ScriptError
 
@@ -32,8 +33,7 @@ RAISES: dict[str, str] = {
 """Kinds of findings to the exception that plain Python would have met the mistake with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The submitted lines and how columns of the parsed text map to them.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -9,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bascule.bridge import Executor, approve_all, deny_all
+from bascule.bridge import Executor, Policy, approve_all, deny_all
 from bascule.bridge.audit_check import append_checkpoint, export_entry, read_checkpoints, sign, verify
 from bascule.bridge.audit_key import AuditKey
 from bascule.bridge.errors import StoreError
+from bascule.bridge.matching import User
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.bridge.tool_stats import collect_stats, percentile
 from bascule.tools import tool
@@ -150,6 +152,36 @@ async def test_statistics_show_what_is_never_called_misnamed_or_refused(store: S
     assert found["put"]["arguments_refused"] == 2
     assert found["nothing"]["misnamed"] == 2
     assert found["other"]["calls"] == 0
+
+
+async def test_an_effect_that_did_not_end_in_time_counts_as_a_timeout(store: SqliteStore) -> None:
+    @tool(effects="once", timeout_s=0.01)
+    async def stuck() -> None:
+        """Never end."""
+        await asyncio.get_running_loop().create_future()
+
+    async with Executor(
+        [stuck], backend=GuestBackend(sequence(("stuck", {}))), store=store, approver=approve_all
+    ) as executor:
+        await executor.run("x")
+    (found,) = (each.summary() for each in collect_stats(store.audit_entries()))
+    assert (found["timeouts"], found["unknown"], found["failed"]) == (1, 1, 0)
+
+
+async def test_it_tells_for_whom_under_which_rule_and_what_exactly_ran(store: SqliteStore) -> None:
+    policy = Policy.parse("version: 1\nrules: [{id: names, effect: allow, match: {tool: put}}]")
+    user = User(name="ann", tenant="acme")
+    guest = sequence(("put", {"name": "x"}), ("nothing", {}))
+    async with Executor(
+        [put], backend=GuestBackend(guest), store=store, policy=policy, user=user
+    ) as executor:
+        await executor.run("x")
+    started, known, unknown = (
+        entry.facts for entry in store.audit_entries() if entry.action in ("run.started", "call.ended")
+    )
+    assert (started["user"], started["tenant"]) == ("ann", "acme")
+    assert (known["rules"], known["tool_digest"]) == (["names"], put.digest)
+    assert (unknown["rules"], unknown["tool_digest"]) == ([], None)
 
 
 def test_percentiles_are_values_that_occurred() -> None:

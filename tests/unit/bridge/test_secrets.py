@@ -19,9 +19,9 @@ from bascule.bridge.events import Event
 from bascule.bridge.run_view import read_view
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.sandbox import Backend, open_backend
-from bascule.tools import tool
+from bascule.tools import ToolContext, tool
 from bascule.wire import Output
-from tests.unit.bridge.guests import GuestBackend, Line
+from tests.unit.bridge.guests import GuestBackend, Line, sequence
 
 pytestmark = pytest.mark.anyio
 
@@ -185,6 +185,20 @@ async def test_what_tools_say_of_one_is_kept_nowhere(tmp_path: Path) -> None:
         assert result.value == "[redacted]"
     store.close()
     assert files_with_secrets(tmp_path) == []
+
+
+async def test_progress_that_tells_of_one_is_shown_without_it() -> None:
+    @tool(effects="once")
+    def put(context: ToolContext) -> None:
+        """Put."""
+        context.progress(1, 2, f"signed in with {SECRET}")
+
+    seen: list[str] = []
+    backend = GuestBackend(sequence(("put", {})))
+    async with Executor([put], approver=approve_all, secrets=[SECRET], backend=backend) as executor:
+        executor.subscribe(lambda event: seen.append(event.text) if event.name == "call.progress" else None)
+        await executor.run("put()")
+    assert seen == ["1 of 2: signed in with [redacted]"]
 
 
 async def test_an_edit_cannot_put_one_in(tmp_path: Path) -> None:
