@@ -1,4 +1,4 @@
-"""Which explanation fits an exception: what the text of the script and the values of the failed line say of it."""
+"""Which explanation fits an exception: what the script and the values of the failed line say of it."""
 
 from __future__ import annotations
 
