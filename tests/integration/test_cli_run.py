@@ -214,6 +214,7 @@ def test_the_doctor_tries_every_wall_and_the_image_can_be_checked(guest_image: G
     built = bascule("image", "build")
     assert (built.returncode, built.stdout.strip()) == (0, guest_image.tag)
     checked = bascule("image", "check")
+    assert "/dockerenv" not in checked.stdout
     assert checked.returncode == 0, checked.stdout
     assert "setuid files: none" in checked.stdout
 

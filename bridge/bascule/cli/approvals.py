@@ -32,7 +32,9 @@ watch.register(app)
 
 Grant = Literal["once", "args_in_run", "tool_in_run", "script"]
 
-_Id = Annotated[str, typer.Argument(help="Id of the approval, or enough of its beginning.")]
+_Id = Annotated[
+    str, typer.Argument(metavar="APPROVAL", help="Id of the approval, or enough of its beginning.")
+]
 _Digest = Annotated[
     str,
     typer.Option("--digest", help="Beginning (16 characters or more) of the digest that was shown."),
@@ -41,7 +43,10 @@ _Reason = Annotated[str, typer.Option("--reason", help="For the script when reje
 _Policy = Annotated[
     list[Path] | None,
     typer.Option(
-        "--policy", help="YAML rule file with groups. Repeatable. Default: those of the run.", dir_okay=False
+        "--policy",
+        metavar="FILE",
+        help="YAML rule file with groups. Repeatable. Default: those of the run.",
+        dir_okay=False,
     ),
 ]
 
@@ -74,7 +79,12 @@ def list_approvals(
 
 
 @app.command("show")
-def show_approval(approval: _Id, store: PlaceOption = None, server: ServerOption = None) -> None:
+def show_approval(
+    approval: _Id,
+    store: PlaceOption = None,
+    server: ServerOption = None,
+    json_: Annotated[bool, typer.Option("--json", help="This approval as one JSON object.")] = False,
+) -> None:
     """Show one card, with the whole batch it belongs to, and the digest a decision needs."""
     from bascule.bridge.approval_card import ApprovalState
     from bascule.bridge.cards import describe_batch, describe_request
@@ -83,6 +93,10 @@ def show_approval(approval: _Id, store: PlaceOption = None, server: ServerOption
 
     opened = open_place(store, server)
     record = _find(opened, approval)
+    if json_:
+        print(json.dumps({"id": record.id, "state": record.state, **_plain(describe_record(record))}))
+        opened.close()
+        return
     others = [
         describe_record(each)
         for each in opened.approvals.find(run_id=record.run_id, states=("pending",))

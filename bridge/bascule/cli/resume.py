@@ -42,7 +42,9 @@ _Tools = Annotated[
 ]
 _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
-    typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
+    typer.Option(
+        "--policy", metavar="FILE", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False
+    ),
 ]
 _Approve = Annotated[Approve, typer.Option("--approve", help="Who decides where policy asks.")]
 _Isolation = Annotated[Isolation, typer.Option("--isolation", help="process is weaker; it says how.")]
@@ -210,7 +212,10 @@ def _resume_there(run: str, server: str, *, wait: bool, telling: Telling) -> NoR
 
 def replay_run(
     recording: Annotated[
-        Path, typer.Argument(help="A recording; with --store or --server the id of a finished run.")
+        Path,
+        typer.Argument(
+            metavar="RECORDING", help="A recording; with --store or --server the id of a finished run."
+        ),
     ],
     store: Annotated[Path | None, typer.Option("--store", help="File of the store.", dir_okay=False)] = None,
     server: Annotated[

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 MAX_SCRIPT_BYTES: Final = 1 << 20
 """Largest script that is read."""
 
-_Script = Annotated[str, typer.Argument(help="File with the script, or - for standard input.")]
+_Script = Annotated[
+    str, typer.Argument(metavar="SCRIPT", help="File with the script, or - for standard input.")
+]
 _Tools = Annotated[
     list[str],
     typer.Option(
@@ -32,9 +34,13 @@ _Tools = Annotated[
 ]
 _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
-    typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
+    typer.Option(
+        "--policy", metavar="FILE", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False
+    ),
 ]
-_User = Annotated[Optional[str], typer.Option("--user", help="For whom the run is. Default: who runs this.")]  # noqa: UP045
+_User = Annotated[
+    str | None, typer.Option("--user", metavar="NAME", help="For whom the run is. Default: who runs this.")
+]
 _Approve = Annotated[Approve, typer.Option("--approve", help="Who decides where policy asks.")]
 _Isolation = Annotated[
     Isolation,
@@ -118,7 +124,6 @@ def run(
     from bascule.bridge.history import CommandLine
     from bascule.bridge.limits import read_limits
     from bascule.bridge.memory_store import MemoryStore
-    from bascule.bridge.sqlite_store import SqliteStore
     from bascule.bridge.terminal import whoami
     from bascule.cli.driver import (
         Telling,
@@ -132,6 +137,7 @@ def run(
     from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
     from bascule.cli.run_tokens import count_tokens
+    from bascule.cli.store_option import make_store
     from bascule.cli.summary import print_json
     from bascule.sandbox import WEAKER
     from bascule.tools.loading import load_sources
@@ -144,7 +150,7 @@ def run(
     if record is not None:
         _check_record(record, rehearse=rehearse)
     text = _read_script(script)
-    kept: Store = MemoryStore(keep_values=record is not None) if store is None else SqliteStore(store)
+    kept: Store = MemoryStore(keep_values=record is not None) if store is None else make_store(store)
     with tools_on_stderr():
         given_tools = load_sources(*tools)
     given = given_flags(
@@ -216,8 +222,8 @@ def _record(store: Store, result: Result, path: Path) -> bool:
     """Write a recording; return False, and say so, where it cannot be: the result is told all the same."""
     from bascule.bridge.recording import make_recording, write_recording
 
-    if result.status == "suspended":
-        print(f"bascule: {result.run_id} is suspended; it is not recorded", file=sys.stderr)
+    if result.status in ("suspended", "cancelled"):
+        print(f"bascule: {result.run_id} is {result.status}; it is not recorded", file=sys.stderr)
         return True
     journal = store.journal(result.run_id)
     assert journal is not None
@@ -253,5 +259,10 @@ def _read_script(script: str) -> str:
             raise ValueError(f"it is larger than {MAX_SCRIPT_BYTES} bytes")
         return data.decode("utf-8")
     except (OSError, ValueError) as error:
-        print(f"bascule: the script cannot be read: {error}", file=sys.stderr)
+        why: object = error
+        if isinstance(error, OSError):
+            why = f"{script}: {error.strerror}"
+        elif isinstance(error, UnicodeDecodeError):
+            why = f"{script} is not UTF-8 text (byte {error.start + 1})"
+        print(f"bascule: the script cannot be read: {why}", file=sys.stderr)
         raise typer.Exit(Exit.NO_INPUT) from error

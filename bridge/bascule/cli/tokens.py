@@ -26,7 +26,9 @@ _Store = Annotated[
 
 @app.command("create")
 def create(
-    name: Annotated[str, typer.Argument(help="Of whoever will hold it, as policy names people.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Of whoever will hold it, as policy names people.")
+    ],
     store: _Store,
     scope: Annotated[
         Scope,
@@ -37,7 +39,7 @@ def create(
     ],
     group: Annotated[
         Optional[list[str]],  # noqa: UP045  # read by typer at run time
-        typer.Option("--group", help="A group of theirs. Repeatable."),
+        typer.Option("--group", metavar="NAME", help="A group of theirs. Repeatable."),
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=3660, help="How long it is valid.")] = 90,
     json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
@@ -90,7 +92,9 @@ def list_tokens(
 
 
 @app.command("revoke")
-def revoke(token: Annotated[str, typer.Argument(help="Id of the token.")], store: _Store) -> None:
+def revoke(
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="Id of the token.")], store: _Store
+) -> None:
     """Revoke a token, and end the browser sessions made with it."""
     from bascule.console.tokens import Tokens
 

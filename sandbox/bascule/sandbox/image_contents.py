@@ -110,7 +110,7 @@ def read_sbom(tag: str, *, docker_host: str | None = None) -> bytes:
 
 
 def _judge(member: tarfile.TarInfo, contents: ImageContents) -> None:
-    path = "/" + member.name.lstrip("./")
+    path = "/" + member.name.removeprefix("./").lstrip("/")  # /.dockerenv keeps its dot
     name = path.rpartition("/")[2]
     if member.issym():
         return

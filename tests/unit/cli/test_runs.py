@@ -266,6 +266,8 @@ def test_a_suspended_run_is_cancelled(folder: Path) -> None:
     assert "cancelled" in str(late.exception)
     listed = call("runs", "list", "--store", store, "--json")
     assert json.loads(listed.stdout)["outcome"] == "cancelled"
+    replayed = call("runs", "replay", run_id, "--store", store, "--isolation", "process")
+    assert "was cancelled; only scripts that came to an end" in str(replayed.exception)
 
 
 def test_a_run_without_a_terminal_waits_in_its_store_and_the_printed_commands_carry_it_on(
@@ -468,6 +470,19 @@ def test_a_console_that_does_not_answer_is_named_with_the_reason(monkeypatch: py
     assert isinstance(failed, BasculeError)
     assert "Connection refused" in str(failed)
     assert exit_for_error(failed) == Exit.UNAVAILABLE
+
+
+def test_a_script_or_a_store_that_cannot_be_used_is_named_in_words(folder: Path) -> None:
+    tools = ("--tools", folder / "tools.py", "--isolation", "process")
+    (folder / "latin.py").write_bytes(b"# caf\xe9\n")
+    for script, why in (("none.py", "No such file or directory"), ("latin.py", "is not UTF-8 text (byte 6)")):
+        done = call("run", folder / script, *tools)
+        assert done.exit_code == Exit.NO_INPUT
+        assert done.stderr.strip().endswith(why)
+        assert "Errno" not in done.stderr
+    nowhere = call("run", folder / "script.py", *tools, "--store", folder / "none" / "runs.db")
+    assert nowhere.exit_code == Exit.CONFIGURATION
+    assert "there is no folder" in nowhere.stderr
 
 
 def test_mistakes_of_the_operator_are_named(folder: Path) -> None:
