@@ -19,8 +19,8 @@ listed does not exist. This page is made from the rules the guest itself reads
 (`sandbox/bascule/guest/rules`); a test fails when it is out of date.
 
 The rules hold for CPython 3.11 to 3.14. `make test` proves them on its own Python, `make versions` runs
-the guest's tests and the reachability crawl on 3.13 and 3.14; the attack corpus runs on the Python of the
-guest image and of the developer alone.
+the guest's tests, the reachability crawl and the attacks on the interpreter on 3.13 and 3.14; the attacks
+with the interpreter switched off run on the Python of the guest image alone.
 """
 _CAN = """\
 ## Can

@@ -24,6 +24,8 @@ from bascule.wire import FrameSplitter
 
 STDERR_TAIL_BYTES = 8192
 READ_BYTES = 1 << 16
+EXIT_GRACE_S = 60.0
+"""How long a guest may take from its last frame to its exit: a busy machine is no crash."""
 
 
 class ForkedSandbox:
@@ -76,7 +78,7 @@ class ForkedSandbox:
         if self._ending is None:
             exited = self._backend.exits[self._pid]
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(exited), 2.0)
+                await asyncio.wait_for(asyncio.shield(exited), EXIT_GRACE_S)
             self._signal()
             status = await exited
             del self._backend.exits[self._pid]

@@ -7,7 +7,7 @@ script (arguments, line of source) is untrusted: show it through `bascule.bridge
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Literal
 
@@ -22,6 +22,9 @@ Grade = Literal["once", "args_in_run", "tool_in_run", "script"]
 
 MAX_GRANTED_CALLS: Final = 1000
 DEFAULT_GRANTED_CALLS: Final = 25
+
+DROPPED: Final = '{"dropped":"by retention"}'
+"""What stands for arguments and answers that retention dropped."""
 
 
 class ApprovalState(StrEnum):
@@ -147,6 +150,17 @@ class Card:
             count=count,
             tool_digests=self.tool_digests if rung == "script" else (),
         )
+
+    def without_values(self) -> Card:
+        """Return what retention keeps: what was asked of whom, and who said what, without any values."""
+        grant = self.grant
+        if grant is not None and grant.arguments is not None:
+            grant = replace(grant, arguments=DROPPED)
+        return replace(
+            self, arguments=DROPPED, source="", evidence=(), preview="", floats=(), grant=grant,
+            original=None if self.original is None else DROPPED,
+            response=None if self.response is None else DROPPED,
+        )  # fmt: skip
 
     def encode(self) -> bytes:
         """Return the body of the record."""

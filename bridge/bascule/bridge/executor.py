@@ -17,12 +17,11 @@ from typing import Any, Final, Self, TypeVar
 from bascule.bridge.approval import Approver, deny_all
 from bascule.bridge.blocking import LoopThread
 from bascule.bridge.carrying import resume_all, see_through
-from bascule.bridge.circuits import Circuits
 from bascule.bridge.errors import ExecutorClosedError
-from bascule.bridge.events import EventChannel, Subscriber
+from bascule.bridge.events import Subscriber
+from bascule.bridge.facilities import Facilities
 from bascule.bridge.history import CommandLine
-from bascule.bridge.lanes import Resources
-from bascule.bridge.lifecycle import resume_script, run_script
+from bascule.bridge.lifecycle import rehearse_script, resume_script, run_script
 from bascule.bridge.limits import Limits
 from bascule.bridge.matching import User
 from bascule.bridge.memory_store import MemoryStore
@@ -30,22 +29,14 @@ from bascule.bridge.offering import Offering
 from bascule.bridge.operations import Operations
 from bascule.bridge.order import RunOrder, Surroundings
 from bascule.bridge.policy import Policy
-from bascule.bridge.redaction import keep_log_clean
-from bascule.bridge.rehearsal import Rehearsal, WantedEffects
+from bascule.bridge.rehearsal import Rehearsal
 from bascule.bridge.result import Result
 from bascule.bridge.session import Session
 from bascule.bridge.store import Store
 from bascule.bridge.supply import Supply, share
-from bascule.bridge.workers import Workers
 from bascule.sandbox import Backend, Isolation, Reuse
 from bascule.tools import Registry
 from bascule.tools.source import AnySource
-
-TOOL_THREADS: Final = 128
-"""Threads for synchronous tools, shared by all runs of an executor."""
-
-APPROVER_THREADS: Final = 128
-"""Threads for a synchronous approver, their own: waiting for people never keeps a tool from running."""
 
 T = TypeVar("T")
 
@@ -120,12 +111,7 @@ class Executor(Operations):
             runtime=runtime,
         )
         self._opening: asyncio.Lock | None = None
-        self._events = EventChannel()
-        self._workers = Workers(size=TOOL_THREADS)
-        self._approver_workers = Workers(size=APPROVER_THREADS)
-        self._resources = Resources()
-        self._circuits = Circuits()
-        keep_log_clean()
+        self._facilities = Facilities()
         self._loop_thread: LoopThread | None = None
         self._closed = False
 
@@ -195,22 +181,17 @@ class Executor(Operations):
         return await self._see_through(await run_script(order, self._surroundings(backend)), wait=wait)
 
     async def rehearse(self, script: str, *, seed: int | None = None) -> Rehearsal:
-        """Find out what effects a script wants, before anything happens; nothing of it is kept.
+        """Find out what effects a script wants, before anything happens.
 
-        Reads that policy allows are made. Every other call is withheld, and using its result ends the
-        rehearsal there.
+        Reads that policy allows are made, and counted by budgets and rates as in a run. Every other call is
+        withheld, and using its result ends the rehearsal there. Of it all only one audit entry is kept.
 
         Raises:
             SandboxError, HandshakeError, ExecutorClosedError: see `run`.
         """
         backend = await self._open()
-        wanted = WantedEffects()
-        around = replace(
-            self._surroundings(backend), rehearsal=wanted, store=MemoryStore(rates=self._store.rates)
-        )
         order = replace(self._order(script, seed, backend, None), rehearsal=True)
-        result = await run_script(order, around)
-        return Rehearsal(effects=tuple(wanted.found), complete=result.status == "ok", result=result)
+        return await rehearse_script(order, self._surroundings(backend))
 
     async def resume(self, run_id: str, *, wait: bool = True) -> Result:
         """Go on with a run that was suspended, or whose host died; in any process, on the same guest image.
@@ -269,9 +250,7 @@ class Executor(Operations):
         self._closed = True
         await self._supply.close()
         await self._offering.close()
-        self._workers.close()
-        self._approver_workers.close()
-        await asyncio.get_running_loop().run_in_executor(None, self._events.close)
+        await self._facilities.close()
 
     # ------------------------------------------------------------ without one
 
@@ -307,7 +286,7 @@ class Executor(Operations):
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call ``subscriber`` with every event, on a thread of its own; return what ends that."""
-        return self._events.subscribe(subscriber)
+        return self._facilities.events.subscribe(subscriber)
 
     @property
     def user(self) -> User | None:
@@ -341,21 +320,8 @@ class Executor(Operations):
         )
 
     def _surroundings(self, backend: Backend) -> Surroundings:
-        return Surroundings(
-            backend=backend,
-            registry=self._offering.registry,
-            stubs=self._offering.stubs,
-            policy=lambda: self._offering.policy,
-            approver=self._approver,
-            limits=self._limits,
-            store=self._store,
-            events=self._events,
-            workers=self._workers,
-            approver_workers=self._approver_workers,
-            resources=self._resources,
-            redactor=self._offering.redactor,
-            circuits=self._circuits,
-            secrets=self._offering.secrets,
+        return self._facilities.surroundings(
+            backend, self._offering, store=self._store, approver=self._approver, limits=self._limits
         )
 
 

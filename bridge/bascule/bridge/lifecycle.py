@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final
@@ -15,10 +16,12 @@ from bascule.bridge.errors import LeaseLost, ResumeError, StoreError
 from bascule.bridge.failure import secret_in_script
 from bascule.bridge.guest import Guest, start_guest
 from bascule.bridge.history import History, read_history
-from bascule.bridge.journal import EventKind, Journal
+from bascule.bridge.journal import EventKind, Fact, Journal
 from bascule.bridge.live_run import LiveRun
+from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.narrator import Narrator
 from bascule.bridge.order import RunOrder, Surroundings, order_of
+from bascule.bridge.rehearsal import Rehearsal, WantedEffects
 from bascule.bridge.result import Result
 from bascule.bridge.store import LEASE_S, Store
 from bascule.bridge.verdict import RunStopped
@@ -43,6 +46,29 @@ async def run_script(order: RunOrder, around: Surroundings, guest: Guest | None 
     order.begin(journal)
     await journal.flush()
     return await _drive(order, around, journal, None, guest)
+
+
+async def rehearse_script(order: RunOrder, around: Surroundings) -> Rehearsal:
+    """Rehearse one script: see `Executor.rehearse`.
+
+    Raises:
+        SandboxError, HandshakeError: see `Executor.rehearse`.
+    """
+    wanted = WantedEffects()
+    kept = around.store
+    alone = replace(around, rehearsal=wanted, store=MemoryStore(counted_by=kept))
+    result = await run_script(order, alone)
+    reads = Counter(call.tool for call in result.calls if call.state in ("running", "done", "failed"))
+    facts: dict[str, Fact] = {
+        "user": order.user,
+        "tenant": order.tenant,
+        "script_sha256": order.script_sha256,
+        "status": result.status,
+        "read": dict(sorted(reads.items())),
+        "withheld": dict(sorted(Counter(effect.tool for effect in wanted.found).items())),
+    }
+    await asyncio.to_thread(kept.append_audit, "run.rehearsed", facts, run_id=order.run_id)
+    return Rehearsal(effects=tuple(wanted.found), complete=result.status == "ok", result=result)
 
 
 async def resume_script(run_id: str, around: Surroundings, guest: Guest | None = None) -> Result:

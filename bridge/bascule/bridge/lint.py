@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
+from bascule.bridge.conditions import holds
 from bascule.bridge.matching import is_about
 from bascule.bridge.rules import Condition, Rule
 from bascule.bridge.schema_paths import find_choices, find_types
@@ -43,27 +45,41 @@ def lint_rules(
         groups: those that the policy defines.
     """
     problems: list[str] = []
-    always_denied = {
-        tool.name
-        for tool in tools
-        for _, rule in rules
-        if rule.effect == "deny" and not _has_conditions(rule) and is_about(rule, tool)
-    }
+    denying = [(name, rule) for name, rule in rules if rule.effect == "deny"]
     for name, rule in rules:
         about = [tool for tool in tools if is_about(rule, tool)]
         if not about:
             problems.append(f"rule {name}: {_about_nothing(rule, tools)}")
             continue
         found = [*_lint_arguments(rule, about), *_lint_labels(rule, tools), *_lint_groups(rule, groups)]
-        if rule.effect == "allow" and all(tool.name in always_denied for tool in about):
-            found.append("a deny rule without conditions always beats it")
+        if rule.effect == "allow":
+            found += _lint_shadow(rule, about, denying)
         problems.extend(f"rule {name}: {problem}" for problem in found)
     return problems
 
 
-def _has_conditions(rule: Rule) -> bool:
-    match = rule.match
-    return bool(match.args) or match.run_labels is not None or match.user is not None
+def _lint_shadow(rule: Rule, about: Sequence[AnyTool], denying: Sequence[tuple[str, Rule]]) -> Iterable[str]:
+    """Tell whether every tool an allow rule is about has a deny rule that matches whenever it does."""
+    beaten = {
+        tool.name: name
+        for name, deny in denying
+        if _asks_no_more(deny, rule)
+        for tool in about
+        if is_about(deny, tool)
+    }
+    if len(beaten) == len(about):
+        yield f"it never lets anything through: {', '.join(sorted(set(beaten.values())))} always denies that"
+
+
+def _asks_no_more(deny: Rule, allow: Rule) -> bool:
+    """Tell whether all conditions of one rule are among those of another."""
+    same = all(allow.match.args.get(path) == condition for path, condition in deny.match.args.items())
+    labels, user = deny.match.run_labels, deny.match.user
+    return (
+        same
+        and (labels is None or labels == allow.match.run_labels)
+        and (user is None or user == allow.match.user)
+    )
 
 
 def _about_nothing(rule: Rule, tools: Sequence[AnyTool]) -> str:
@@ -98,8 +114,9 @@ def _lint_arguments(rule: Rule, about: Sequence[AnyTool]) -> Iterable[str]:
             continue
         condition = rule.match.args.get(path)
         if condition is not None:
+            always = all(_has_always(tool.parameters, path) for tool in about)
             yield from _lint_condition(
-                path, condition, types, [find_choices(t.parameters, path) for t in about]
+                path, condition, types, [find_choices(t.parameters, path) for t in about], always=always
             )
     if rule.budget is not None and rule.budget.sum is not None:
         types = [found for tool in about if (found := find_types(tool.parameters, rule.budget.sum.arg))]
@@ -108,7 +125,12 @@ def _lint_arguments(rule: Rule, about: Sequence[AnyTool]) -> Iterable[str]:
 
 
 def _lint_condition(
-    path: str, condition: Condition, types: Sequence[frozenset[str]], choices: Sequence[list[object] | None]
+    path: str,
+    condition: Condition,
+    types: Sequence[frozenset[str]],
+    choices: Sequence[list[object] | None],
+    *,
+    always: bool,
 ) -> Iterable[str]:
     possible = frozenset(name for each in types for name in each)
     anything = frozenset() in types
@@ -116,6 +138,12 @@ def _lint_condition(
         if operator in condition.model_fields_set and not anything and not possible & reads:
             yield f"{path}: {operator} cannot be told of {', '.join(sorted(possible))}"
     wanted = [condition.eq] if "eq" in condition.model_fields_set else list(condition.in_ or ())
+    if condition.in_ == ():
+        yield f"{path}: in names no value"
+    elif wanted and all(holds(condition, value) is False for value in wanted):
+        yield f"{path}: no value is what all of {_operators(condition)} want"
+    if condition.exists is False and always:
+        yield f"{path}: every call has it, so it always exists"
     if wanted and not anything:
         if not any(_can_be(value, possible) for value in wanted):
             yield f"{path}: it is never {wanted[0]!r}; its type is {', '.join(sorted(possible))}"
@@ -127,6 +155,16 @@ def _lint_condition(
     high = min((x for x in (condition.lt, condition.lte) if x is not None), default=None)
     if low is not None and high is not None and (low > high or (low == high and _is_open(condition, low))):
         yield f"{path}: no number is above {low} and below {high}"
+
+
+def _operators(condition: Condition) -> str:
+    return ", ".join(sorted(name.rstrip("_") for name in condition.model_fields_set))
+
+
+def _has_always(parameters: Mapping[str, Any], path: str) -> bool:
+    """Tell whether every call has a value other than null at the path; unsure below the first level."""
+    types = find_types(parameters, path)
+    return path in parameters.get("required", ()) and bool(types) and "null" not in (types or ())
 
 
 def _is_open(condition: Condition, bound: float) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 from bascule.bridge.asking import Asking
 from bascule.bridge.budget import Budget
 from bascule.bridge.clock import RunClock
+from bascule.bridge.crossing import Crossing
 from bascule.bridge.gate import Gate
 from bascule.bridge.guest import ALIVE, Guest
 from bascule.bridge.history import History
@@ -21,7 +22,6 @@ from bascule.bridge.matching import User
 from bascule.bridge.narrator import Narrator
 from bascule.bridge.order import RunOrder, Surroundings
 from bascule.bridge.parking import Parking
-from bascule.bridge.pipeline import Crossing
 from bascule.bridge.recovery import Recovery
 from bascule.bridge.replay import Replay
 from bascule.bridge.result import Result, Usage, bound_notes

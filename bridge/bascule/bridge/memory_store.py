@@ -26,7 +26,7 @@ from bascule.bridge.memory_artifacts import MemoryArtifacts
 from bascule.bridge.memory_journal import MemoryJournal
 from bascule.bridge.noted import Batch, NotedAudit, NotedEvent
 from bascule.bridge.rates import MemoryRates, RateTable
-from bascule.bridge.store import Answer, AuditEntry, RunRecord, RunStatus
+from bascule.bridge.store import Answer, AuditEntry, RunRecord, RunStatus, Store
 from bascule.bridge.waiters import Waiters
 
 KEPT_RUNS: Final = 32
@@ -42,13 +42,13 @@ class MemoryStore:
     Args:
         kept_runs: finished runs that are kept.
         keep_values: keep the values of their calls, too, so that they can be recorded.
-        rates: starts of rate-limited tools, where they are counted together with those of another store.
+        counted_by: the store that counts budgets and starts of rate-limited tools, where that is another one.
     """
 
     durable = False
 
     def __init__(
-        self, *, kept_runs: int = KEPT_RUNS, keep_values: bool = False, rates: RateTable | None = None
+        self, *, kept_runs: int = KEPT_RUNS, keep_values: bool = False, counted_by: Store | None = None
     ) -> None:
         self._keep_values = keep_values
         self._kept_runs = kept_runs
@@ -63,7 +63,8 @@ class MemoryStore:
         self._key = secrets.token_bytes(32)
         self.approvals = MemoryApprovals(self)
         self.artifacts = MemoryArtifacts()
-        self.rates: RateTable = MemoryRates() if rates is None else rates
+        self._counted_by = counted_by
+        self.rates: RateTable = MemoryRates() if counted_by is None else counted_by.rates
 
     def open_journal(self, record: RunRecord) -> MemoryJournal:
         """See `Store.open_journal`."""
@@ -109,8 +110,7 @@ class MemoryStore:
         self.approvals.check(batch.move)
         totals = self._total(batch.reserve)
         self.rates.take(batch.rates)
-        for each in batch.reserve:
-            self._counters[each.key] = (totals[each.key], each.expires_at)
+        self._raise(batch.reserve, totals)
         self.approvals.apply(batch.move)
         if batch.insert:
             self.approvals.insert(*batch.insert)
@@ -186,8 +186,14 @@ class MemoryStore:
 
     def counter(self, key: str) -> float:
         """See `Store.counter`."""
+        if self._counted_by is not None:
+            return self._counted_by.counter(key)
         used, until = self._counters.get(key, (0.0, 0.0))
         return used if until > time.time() else 0.0
+
+    def reserve(self, reservations: Sequence[Reservation]) -> None:
+        """See `Store.reserve`."""
+        self._raise(reservations, self._total(reservations))
 
     def append_audit(self, action: str, facts: Mapping[str, Fact], *, run_id: str | None = None) -> None:
         """See `Store.append_audit`."""
@@ -237,6 +243,13 @@ class MemoryStore:
                 raise ReservationRefused(each.key, total - each.amount)
             totals[each.key] = total
         return totals
+
+    def _raise(self, reservations: Sequence[Reservation], totals: Mapping[str, float]) -> None:
+        if self._counted_by is not None:
+            self._counted_by.reserve(reservations)
+            return
+        for each in reservations:
+            self._counters[each.key] = (totals[each.key], each.expires_at)
 
     def _leave(self, left: RunRecord, row: RunRecord) -> None:
         self._rows[left.run_id] = replace(

@@ -10,21 +10,21 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Final
 
 import msgspec
 
 from bascule.bridge.completions import Completions
+from bascule.bridge.crossing import Crossing
 from bascule.bridge.failure import LimitReached, RunTerminated
 from bascule.bridge.first_step import begin
 from bascule.bridge.history import History, call_command, cancel_command, sleep_command
 from bascule.bridge.journal import EventKind, digest_of
 from bascule.bridge.ledger import CallRecord
-from bascule.bridge.pipeline import Crossing, cross
+from bascule.bridge.pipeline import cross
 from bascule.bridge.replay import Replay
 from bascule.bridge.result import Status
-from bascule.bridge.sleeper import Sleeper
+from bascule.bridge.sleeper import Sleeper, Sleeps
 from bascule.bridge.verdict import RunStopped, RunSuspended, violation
 from bascule.tools import AnyTool
 from bascule.wire import Call, Delivery, Sleep, ToolFailure
@@ -66,11 +66,11 @@ class Outstanding:
         self._stop = stop
         self._calls: dict[int, tuple[CallRecord, asyncio.Task[None] | None]] = {}
         self._unstarted: list[CallRecord] = []
-        self._sleeps: dict[int, Sleeper] = {}
         self._awaited_calls = 0
         self._last_seq = 0
         last_now = 0.0 if replay is None else replay.history.last_now
         self._completions = Completions(last_now=last_now, changed=changed)
+        self._sleeps = Sleeps(self._completions.add)
 
     @property
     def any_ready(self) -> bool:
@@ -91,22 +91,19 @@ class Outstanding:
 
     def sleeps_longer_than(self, seconds: float) -> bool:
         """Return whether no timer will wake an idle run within ``seconds``."""
-        wake_at = self._shared.parking.wake_at(self._dues())
+        wake_at = self._shared.parking.wake_at(self._sleeps.dues)
         return wake_at is None or wake_at - time.time() > seconds
 
     def only_sleep_beyond(self, seconds: float) -> Sleeper | None:
         """Return the sleep that ends first, if nothing else is awaited and it lasts more than ``seconds``."""
-        if self._completions or self._awaited_calls or not self._sleeps:
+        first = self._sleeps.first
+        if self._completions or self._awaited_calls or first is None:
             return None
-        first = min(self._sleeps.values(), key=lambda sleeper: sleeper.left_s)
         return first if first.left_s > seconds else None
 
     def suspension(self) -> RunSuspended:
         """Return what suspends an idle run: what it waits for, and when a timer wakes it."""
-        return self._shared.parking.suspension(self._dues())
-
-    def _dues(self) -> list[float]:
-        return [sleeper.due for sleeper in self._sleeps.values()]
+        return self._shared.parking.suspension(self._sleeps.dues)
 
     def issue(self, call: Call, act: int, *, final: bool) -> None:
         """Note a call, to be begun by `start_issued`; one that came with the finish is never begun.
@@ -175,7 +172,7 @@ class Outstanding:
             found = self._calls.pop(delivery.seq, None)
             if found is not None and not found[0].cancelled:
                 self._awaited_calls -= 1
-            self._sleeps.pop(delivery.seq, None)
+            self._sleeps.drop(delivery.seq)
 
     def _go_live(self, history: History) -> None:
         """Deliver what was completed and never delivered, and let time run again."""
@@ -185,8 +182,7 @@ class Outstanding:
                 self._awaited_calls -= 1
                 past = history.call(seq)
                 self._completions.add(seq, past.value, past.failure)
-        for seq, sleeper in self._sleeps.items():
-            sleeper.go_on(partial(self._wake_sleeper, seq))
+        self._sleeps.go_live()
 
     def start_sleep(self, sleep: Sleep, act: int, *, final: bool) -> None:
         """Begin a sleep.
@@ -201,16 +197,14 @@ class Outstanding:
         if replay is not None and replay.take_command(act, sleep_command(sleep.seq, sleep.seconds)):
             if not final:
                 due = replay.history.sleeps.get(sleep.seq, 0.0)
-                self._sleeps[sleep.seq] = Sleeper(due, sleep.seconds, sleep.line)
+                self._sleeps.add(sleep.seq, Sleeper(due, sleep.seconds, sleep.line), live=False)
             return
         due = time.time() + sleep.seconds
         self._shared.journal.append(
             EventKind.SLEEP_ISSUED, seq=sleep.seq, seconds=sleep.seconds, due=due, act=act
         )
         if not final:
-            sleeper = self._sleeps[sleep.seq] = Sleeper(due, sleep.seconds, sleep.line)
-            if replay is None:
-                sleeper.go_on(partial(self._wake_sleeper, sleep.seq))
+            self._sleeps.add(sleep.seq, Sleeper(due, sleep.seconds, sleep.line), live=replay is None)
 
     def cancel(self, seq: int, act: int) -> None:
         """Stop what can be stopped: a call whose tool was started goes on, its result is dropped.
@@ -222,9 +216,7 @@ class Outstanding:
             raise violation(f"cancel of command {seq}, which was never issued")
         if self._replay is None or not self._replay.take_command(act, cancel_command(seq)):
             self._shared.journal.append(EventKind.CALL_CANCELLED, seq=seq, act=act)
-        sleeper = self._sleeps.pop(seq, None)
-        if sleeper is not None:
-            sleeper.stop()
+        self._sleeps.drop(seq)
         found = self._calls.get(seq)
         if found is None:  # its completion is under way: in the Done just answered, or in the next one
             self._completions.drop(seq)
@@ -250,8 +242,7 @@ class Outstanding:
 
     async def end(self) -> None:
         """End what is left: undispatched calls never start, reads are dropped, effects are waited for."""
-        for sleeper in self._sleeps.values():
-            sleeper.stop()
+        self._sleeps.stop()
         effects: set[asyncio.Task[None]] = set()
         rest: set[asyncio.Task[None]] = set()
         for seq, (record, task) in self._calls.items():
@@ -301,10 +292,6 @@ class Outstanding:
             self._completions.add(seq, failure=outcome)
         else:
             self._completions.add(seq, outcome)
-
-    def _wake_sleeper(self, seq: int) -> None:
-        del self._sleeps[seq]
-        self._completions.add(seq)
 
 
 def _needs_no_task(record: CallRecord, tool: AnyTool | None) -> bool:

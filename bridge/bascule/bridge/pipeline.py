@@ -13,8 +13,7 @@ from typing import Final
 import msgspec
 
 from bascule.bridge.auditing import audit_call
-from bascule.bridge.budget import Budget
-from bascule.bridge.circuits import Circuits
+from bascule.bridge.crossing import Crossing
 from bascule.bridge.dispatch import call_tool, check_business, check_given, make_deliverable
 from bascule.bridge.events import EventName
 from bascule.bridge.execution import (
@@ -26,48 +25,16 @@ from bascule.bridge.execution import (
 )
 from bascule.bridge.failure import CallFailed, given_up, secret_in_arguments, withheld
 from bascule.bridge.finding import find_tool, validate_arguments
-from bascule.bridge.gate import Gate
 from bascule.bridge.history import CallHistory
-from bascule.bridge.journal import EventKind, Journal
-from bascule.bridge.lanes import Lanes, Turn
+from bascule.bridge.journal import EventKind
+from bascule.bridge.lanes import Turn
 from bascule.bridge.ledger import CallRecord, Ledger
-from bascule.bridge.limits import Limits
-from bascule.bridge.narrator import Narrator
-from bascule.bridge.parking import Parking
 from bascule.bridge.preview import preview_call
 from bascule.bridge.receipt import CallError, CallState
-from bascule.bridge.recovery import GivenValue, Recovery
-from bascule.bridge.redaction import Redactor
-from bascule.bridge.rehearsal import NOTHING, WantedEffects
-from bascule.bridge.store import Store
-from bascule.bridge.workers import Workers
-from bascule.tools import AnyTool, Arguments, Registry, ToolContext
+from bascule.bridge.recovery import GivenValue
+from bascule.bridge.rehearsal import NOTHING
+from bascule.tools import AnyTool, Arguments, ToolContext
 from bascule.wire import ToolFailure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossing:
-    """What the calls of one run share."""
-
-    run_id: str
-    registry: Registry
-    offered: frozenset[str]
-    limits: Limits
-    gate: Gate
-    budget: Budget
-    lanes: Lanes
-    ledger: Ledger
-    workers: Workers
-    journal: Journal
-    narrator: Narrator
-    parking: Parking
-    recovery: Recovery
-    store: Store
-    redactor: Redactor
-    circuits: Circuits
-    secrets: Mapping[str, str]
-    rehearsal: WantedEffects | None = None
-
 
 _END_EVENTS: Final[Mapping[CallState, EventName]] = {"denied": "call.denied", "withheld": "call.withheld"}
 

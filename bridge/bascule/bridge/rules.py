@@ -41,18 +41,22 @@ _DURATION = re.compile(r"([1-9][0-9]{0,5})(s|m|h|d)")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-def _read_duration(value: object) -> object:
-    """Read ``90s``, ``15m``, ``24h`` or ``7d``."""
+def read_duration(value: object) -> timedelta:
+    """Read ``90s``, ``15m``, ``24h`` or ``7d``.
+
+    Raises:
+        ValueError: it is something else, or too long.
+    """
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise ValueError("write a whole number with s, m, h or d, for example 24h; null waits for ever")
+        raise ValueError("write a whole number with s, m, h or d, for example 24h; null is for ever")
     length = timedelta(**{_UNITS[found.group(2)]: int(found.group(1))})
     if length > MAX_EXPIRY:
         raise ValueError(f"at most {MAX_EXPIRY.days}d")
     return length
 
 
-Duration = Annotated[timedelta, BeforeValidator(_read_duration)]
+Duration = Annotated[timedelta, BeforeValidator(read_duration)]
 
 
 class _Strict(BaseModel):

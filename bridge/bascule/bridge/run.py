@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from bascule.bridge.clock import RunClock
+from bascule.bridge.crossing import Crossing
 from bascule.bridge.first_step import begin
 from bascule.bridge.inbox import Inbox
 from bascule.bridge.journal import EventKind, Fact, digest_of
 from bascule.bridge.outstanding import Outstanding
-from bascule.bridge.pipeline import Crossing
 from bascule.bridge.replay import Replay
 from bascule.bridge.run_limits import check_sleep, out_of_time
 from bascule.bridge.verdict import RunStopped, violation

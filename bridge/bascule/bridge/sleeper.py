@@ -1,4 +1,4 @@
-"""One sleep of a script: a timer that outlives the process, because its end is in the journal."""
+"""The sleeps of a script: timers that outlive the process, because their ends are in the journal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 
 @dataclass(slots=True)
@@ -31,3 +32,54 @@ class Sleeper:
         """Forget the timer."""
         if self.timer is not None:
             self.timer.cancel()
+
+
+class Sleeps:
+    """The sleeps of one run that are not over.
+
+    Args:
+        woken: called with the number of one that is over.
+    """
+
+    def __init__(self, woken: Callable[[int], None]) -> None:
+        self._woken = woken
+        self._sleepers: dict[int, Sleeper] = {}
+
+    def __len__(self) -> int:
+        return len(self._sleepers)
+
+    @property
+    def dues(self) -> list[float]:
+        """When they end, in seconds since the epoch."""
+        return [sleeper.due for sleeper in self._sleepers.values()]
+
+    @property
+    def first(self) -> Sleeper | None:
+        """The one that ends first."""
+        return min(self._sleepers.values(), key=lambda sleeper: sleeper.left_s, default=None)
+
+    def add(self, seq: int, sleeper: Sleeper, *, live: bool) -> None:
+        """Take up a sleep; its time runs only in a run that is live."""
+        self._sleepers[seq] = sleeper
+        if live:
+            sleeper.go_on(partial(self._wake, seq))
+
+    def go_live(self) -> None:
+        """Let time run."""
+        for seq, sleeper in self._sleepers.items():
+            sleeper.go_on(partial(self._wake, seq))
+
+    def drop(self, seq: int) -> None:
+        """Forget a sleep, if there is one of this number."""
+        sleeper = self._sleepers.pop(seq, None)
+        if sleeper is not None:
+            sleeper.stop()
+
+    def stop(self) -> None:
+        """Wake nobody any more."""
+        for sleeper in self._sleepers.values():
+            sleeper.stop()
+
+    def _wake(self, seq: int) -> None:
+        del self._sleepers[seq]
+        self._woken(seq)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from bascule.bridge.approvals_table import ApprovalMove, ApprovalRecord
 from bascule.bridge.journal import Fact
 from bascule.bridge.noted import NotedAudit
-from bascule.bridge.sqlite_journal import append_audits, insert_approvals, move_approvals
+from bascule.bridge.sqlite_audit import append_audits
+from bascule.bridge.sqlite_journal import insert_approvals, move_approvals
 from bascule.bridge.sqlite_rows import APPROVAL_COLUMNS, read_approval
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from bascule.bridge.approvals_table import (
     Reservation,
     ReservationRefused,
 )
-from bascule.bridge.audit_chain import make_entry
 from bascule.bridge.errors import LeaseLost
 from bascule.bridge.journal import (
     GENESIS,
@@ -30,8 +29,10 @@ from bascule.bridge.journal import (
     digest_of,
     encode_facts,
 )
-from bascule.bridge.noted import Batch, Noted, NotedAudit, NotedEvent
+from bascule.bridge.noted import Batch, Noted, NotedEvent
 from bascule.bridge.rates import Rate, RateFull
+from bascule.bridge.sqlite_audit import append_audits
+from bascule.bridge.sqlite_budgets import reserve_all
 from bascule.bridge.sqlite_rates import take_places
 from bascule.bridge.sqlite_rows import APPROVAL_COLUMNS, RUN_COLUMNS, write_approval, write_run
 from bascule.bridge.store import BLOB_BYTES, LEASE_S, RunRecord
@@ -130,7 +131,7 @@ class SqliteJournal(Noted):
             connection.execute("SAVEPOINT changes")
             try:
                 move_approvals(connection, batch.move)
-                _reserve(connection, batch.reserve)
+                reserve_all(connection, batch.reserve)
                 take_places(connection, batch.rates)
                 insert_approvals(connection, batch.insert)
                 if batch.event is not None:
@@ -209,29 +210,6 @@ def move_approvals(connection: sqlite3.Connection, moves: Sequence[ApprovalMove]
             raise ApprovalConflict(move.id)
 
 
-def append_audits(connection: sqlite3.Connection, audits: Sequence[NotedAudit]) -> None:
-    """Add entries at the end of the deployment's chain."""
-    if not audits:
-        return
-    last = connection.execute("SELECT idx, hash FROM audit ORDER BY idx DESC LIMIT 1").fetchone()
-    index, previous = (0, GENESIS) if last is None else (last[0] + 1, last[1])
-    for audit in audits:
-        entry = make_entry(index, previous, audit)
-        connection.execute(
-            "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                index,
-                entry.at,
-                entry.action,
-                entry.run_id,
-                encode_facts(entry.facts),
-                previous,
-                entry.hash,
-            ),
-        )
-        index, previous = index + 1, entry.hash
-
-
 def _settle(connection: sqlite3.Connection, run: int, event: NotedEvent) -> tuple[bytes, bytes | None]:
     """Return an event's facts as bytes, and its payload if it is kept beside them."""
     payload = event.payload
@@ -243,21 +221,6 @@ def _settle(connection: sqlite3.Connection, run: int, event: NotedEvent) -> tupl
         return facts, payload
     connection.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)", (run, digest, payload))
     return facts, None
-
-
-def _reserve(connection: sqlite3.Connection, reservations: Sequence[Reservation]) -> None:
-    now = time.time()
-    for each in reservations:
-        row = connection.execute(
-            "SELECT amount FROM counters WHERE key = ? AND expires_at > ?", (each.key, now)
-        ).fetchone()
-        used: float = 0.0 if row is None else row[0]
-        if each.amount > 0 and used + each.amount > each.maximum:
-            raise ReservationRefused(each.key, used)
-        connection.execute(
-            "INSERT OR REPLACE INTO counters VALUES (?, ?, ?)",
-            (each.key, used + each.amount, each.expires_at),
-        )
 
 
 def _leave(connection: sqlite3.Connection, run: int, record: RunRecord) -> None:

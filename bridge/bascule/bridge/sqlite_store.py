@@ -1,20 +1,18 @@
 """The store in one SQLite file: for runs that outlive a process, on one machine.
 
 Several processes may use the file at once: one works on a run while a command line lists it or decides about
-it. Reading has a connection of its own and never waits for a writer.
+it.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeVar
 
+from bascule.bridge.approvals_table import Reservation
 from bascule.bridge.audit_key import AuditKey
 from bascule.bridge.errors import LeaseLost, RunBusy, RunNotFound
 from bascule.bridge.history import StartedRun, read_started
@@ -23,27 +21,23 @@ from bascule.bridge.noted import NotedAudit, NotedEvent
 from bascule.bridge.rates import RateTable
 from bascule.bridge.sqlite_approvals import SqliteApprovals
 from bascule.bridge.sqlite_artifacts import SqliteArtifacts
+from bascule.bridge.sqlite_audit import append_audits
+from bascule.bridge.sqlite_budgets import reserve_all
 from bascule.bridge.sqlite_entries import read_entries
-from bascule.bridge.sqlite_journal import (
-    SqliteJournal,
-    append_audits,
-)
+from bascule.bridge.sqlite_file import SqliteFile
+from bascule.bridge.sqlite_journal import SqliteJournal
 from bascule.bridge.sqlite_rates import SqliteRates
+from bascule.bridge.sqlite_retention import prune_runs
 from bascule.bridge.sqlite_rows import (
     RUN_COLUMNS,
     read_audit,
     read_run,
 )
-from bascule.bridge.sqlite_schema import connect, unavailable
-from bascule.bridge.sqlite_writer import SqliteWriter
-from bascule.bridge.store import LEASE_S, POLL_S, Answer, AuditEntry, RunRecord, RunStatus
-from bascule.bridge.waiters import Waiters
+from bascule.bridge.store import LEASE_S, Answer, AuditEntry, RunRecord, RunStatus
 from bascule.sandbox.owner import is_gone, own_name
 
-T = TypeVar("T")
 
-
-class SqliteStore:
+class SqliteStore(SqliteFile):
     """See `bascule.bridge.store.Store`.
 
     Args:
@@ -56,15 +50,9 @@ class SqliteStore:
     durable = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self.writer = SqliteWriter(self.path)
+        super().__init__(path)
         self.owner = own_name()
         self.key = AuditKey.beside(self.path)
-        self._reader = connect(self.path)
-        self._reader.execute("PRAGMA query_only=ON")
-        self._reading = threading.Lock()
-        self._waiters = Waiters()
-        self._closed = False
         self.approvals = SqliteApprovals(self)
         self.artifacts = SqliteArtifacts(self)
         self.rates: RateTable = SqliteRates(self)
@@ -208,6 +196,10 @@ class SqliteStore:
         rows = self.read("SELECT amount FROM counters WHERE key = ? AND expires_at > ?", *(key, time.time()))
         return float(rows[0][0]) if rows else 0.0
 
+    def reserve(self, reservations: Sequence[Reservation]) -> None:
+        """See `Store.reserve`."""
+        self.write(lambda connection: reserve_all(connection, reservations))
+
     # ------------------------------------------------------------ audit and retention
 
     def append_audit(self, action: str, facts: Mapping[str, Fact], *, run_id: str | None = None) -> None:
@@ -246,57 +238,12 @@ class SqliteStore:
     def prune(self, *, before: float) -> int:
         """See `Store.prune`."""
 
-        def work(connection: sqlite3.Connection) -> int:
-            runs = connection.execute(
-                "SELECT id FROM runs WHERE status = 'finished' AND updated_at < ?", (before,)
-            ).fetchall()
-            for (run,) in runs:
-                connection.execute("DELETE FROM blobs WHERE run = ?", (run,))
-                connection.execute(
-                    "UPDATE events SET payload = NULL WHERE run = ? AND payload IS NOT NULL", (run,)
-                )
-            return len(runs)
-
-        return self.write(work)
-
-    async def changed(self, timeout_s: float) -> None:
-        """See `Store.changed`; other processes are noticed within `POLL_S`."""
-        until = time.monotonic() + timeout_s
-        seen = self._data_version()
-        while (left := until - time.monotonic()) > 0:
-            if await self._waiters.wait(min(POLL_S, left)) or self._data_version() != seen:
-                return
-
-    def close(self) -> None:
-        """See `Store.close`."""
-        if self._closed:
-            return
-        self._closed = True
-        with self._reading:
-            self._reader.close()
-        self.writer.close()
+        pruned = self.write(lambda connection: prune_runs(connection, before=before))
+        if pruned:
+            self.writer.fold()
+        return pruned
 
     # ------------------------------------------------------------ for the journal
-
-    def tell(self) -> None:
-        """Wake whoever waits for a change."""
-        self._waiters.wake()
-
-    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Make a durable transaction on this thread."""
-        return self.writer.run_now(work, True)
-
-    def read(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of a query.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
-        try:
-            with self._reading:
-                return self._reader.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise unavailable(self.path, error) from error
 
     def read_entries(self, run_id: str) -> tuple[JournalEntry, ...]:
         """Return the written events of a run, proven against their hash chain; see `read_entries`."""
@@ -304,6 +251,3 @@ class SqliteStore:
 
     def _is_held(self, record: RunRecord) -> bool:
         return bool(record.owner) and record.lease_until > time.time() and not is_gone(record.owner)
-
-    def _data_version(self) -> int:
-        return int(self.read("PRAGMA data_version")[0][0])

@@ -11,11 +11,11 @@ reads again whenever `changed` returns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
-from bascule.bridge.approvals_table import ApprovalTable
+from bascule.bridge.approvals_table import ApprovalTable, Reservation
 from bascule.bridge.artifacts import ArtifactTable
 from bascule.bridge.history import StartedRun
 from bascule.bridge.journal import Fact, Journal, JournalEntry
@@ -192,6 +192,14 @@ class Store(Protocol):
 
     def counter(self, key: str) -> float:
         """Return what is reserved under a key."""
+        ...
+
+    def reserve(self, reservations: Sequence[Reservation]) -> None:
+        """Raise counters in a transaction of its own.
+
+        Raises:
+            ReservationRefused: one would pass its maximum; none was raised.
+        """
         ...
 
     def append_audit(self, action: str, facts: Mapping[str, Fact], *, run_id: str | None = None) -> None:

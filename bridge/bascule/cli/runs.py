@@ -7,13 +7,21 @@ import json
 import shutil
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import typer
 
 from bascule.cli import resume
 from bascule.cli.exits import Exit
-from bascule.cli.store_option import JsonFlag, PlaceOption, RunArgument, ServerOption, open_place
+from bascule.cli.store_option import (
+    JsonFlag,
+    PlaceOption,
+    RunArgument,
+    ServerOption,
+    open_place,
+    open_store,
+)
 
 if TYPE_CHECKING:
     from bascule.bridge.journal import JournalEntry
@@ -22,7 +30,9 @@ if TYPE_CHECKING:
     from bascule.cli.remote import RemoteStore
 
 app: Final = typer.Typer(
-    help="List, show, resume, replay, cancel and resolve runs.", no_args_is_help=True, add_completion=False
+    help="List, show, resume, replay, cancel, resolve and prune runs.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 resume.register(app)
 
@@ -150,6 +160,31 @@ def cancel_run(run: RunArgument, store: PlaceOption = None, server: ServerOption
             print(f"approval {approval} cancelled")
 
 
+@app.command("prune")
+def prune_runs(
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="AGE", help="Of runs finished so long ago: 30d, 12h, 90m.")
+    ],
+    store: Annotated[
+        Path, typer.Option("--store", envvar="BASCULE_STORE", help="File of the store.", dir_okay=False)
+    ],
+) -> None:
+    """Drop scripts, arguments, results and output of old runs; events, digests, decisions and audit stay."""
+    from bascule.bridge.rules import read_duration
+
+    try:
+        age = read_duration(older_than)
+    except ValueError as error:
+        print(f"bascule: --older-than: {error}", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE) from error
+    opened = open_store(store)
+    try:
+        count = opened.prune(before=time.time() - age.total_seconds())
+    finally:
+        opened.close()
+    print(f"the values of {count} run{'s' if count != 1 else ''} were dropped")
+
+
 def _list_waiting(opened: SqliteStore | RemoteStore, run: str) -> list[str]:
     """Return ids of a run's pending approvals."""
     from bascule.cli.remote import RemoteStore
@@ -162,7 +197,7 @@ def _list_waiting(opened: SqliteStore | RemoteStore, run: str) -> list[str]:
 @app.command("resolve")
 def resolve_call(
     run: RunArgument,
-    seq: Annotated[int, typer.Argument(help="Number of the call whose outcome is unknown.")],
+    seq: Annotated[int, typer.Argument(metavar="SEQ", help="Number of the call whose outcome is unknown.")],
     store: PlaceOption = None,
     server: ServerOption = None,
     happened: Annotated[

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import cast
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Bindings:
+
+class Bindings(msgspec.Struct, frozen=True):
     """The names a script binds, in any scope.
 
     Attributes:

@@ -7,7 +7,6 @@ result says so, with the line and the word ``await``.
 from __future__ import annotations
 
 from collections.abc import Generator
-from difflib import get_close_matches
 from types import CoroutineType
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -121,6 +120,8 @@ class Tool:
         problems: list[str] = []
         for name in bound:
             if name not in self._names:
+                from difflib import get_close_matches  # only mistakes pay for the import
+
                 near = get_close_matches(name, list(self._names), 1)
                 problems.append(
                     f"it has no parameter {name!r}" + (f", did you mean {near[0]!r}?" if near else "")

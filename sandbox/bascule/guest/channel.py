@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 from typing import Protocol
 
 from bascule.wire import Act, Done, Finish, FrameError, Hello, Start, decode_host_frame, encode_frame
@@ -51,6 +52,12 @@ class Channel:
         self.frame_bytes = frame_bytes
         self.meter = meter
         self._rest = b""
+
+    def has_news(self) -> bool:
+        """Whether there is something to read, or the host is gone."""
+        poll = select.poll()
+        poll.register(self._read_fd, select.POLLIN)
+        return bool(poll.poll(0))
 
     def hello(self, hello: Hello) -> None:
         """Say who this is."""

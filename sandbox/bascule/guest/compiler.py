@@ -12,8 +12,9 @@ import sys
 import warnings
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import CodeType
+
+import msgspec
 
 from bascule.guest import hidden
 from bascule.guest.bindings import survey_bindings
@@ -34,8 +35,7 @@ _RECURSION = 20_000
 _WRAPPER = f"{hidden.SCRIPT}.<locals>."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompiledScript:
+class CompiledScript(msgspec.Struct, frozen=True, kw_only=True):
     """A script that may run.
 
     Attributes:
@@ -63,8 +63,7 @@ class CompiledScript:
         return ast.parse(self.text, SCRIPT_FILE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedScript:
+class ParsedScript(msgspec.Struct, frozen=True, kw_only=True):
     """A script whose text is Python."""
 
     text: str

@@ -18,6 +18,9 @@ _CLASS_KEYWORDS = frozenset({"total"})
 """Class keywords that are plain data to the metaclass that reads them (TypedDict)."""
 
 
+_READERS = ("__annotations__", "singledispatch")
+"""Words without which no script reads the annotations of a function."""
+
 _FIELDS = "use a property for each name, or a dict as a field"
 _INSTEAD: dict[str, str] = {
     "__await__": "write an `async def` method and await its call",
@@ -43,6 +46,7 @@ class DefinitionRules(StatementRules):
     def __init__(self, source: Source, bindings: Bindings) -> None:
         super().__init__(source, bindings)
         self._plain_names = {"object", "ABC"}
+        self._keeps_annotations = any(word in line for line in source.lines for word in _READERS)
 
     def _visit_function(self, node: _Function) -> Visited:
         is_method = self.scope.kind == "class"
@@ -51,8 +55,8 @@ class DefinitionRules(StatementRules):
         if getattr(node, "type_params", None):  # pragma: no cover - from Python 3.12 on
             self._refuse_type_parameters(node)
         node.decorator_list = self.expressions(node.decorator_list)
+        self._visit_annotations(node)
         self.visit_arguments(node.args)
-        node.returns = None
         node.type_comment = None
         is_async = isinstance(node, ast.AsyncFunctionDef)
         self.uses_async = self.uses_async or is_async
@@ -78,6 +82,18 @@ class DefinitionRules(StatementRules):
             body.insert(1 if _is_docstring(body[0]) else 0, flag)
         node.body = body
         return node
+
+    def _visit_annotations(self, node: _Function) -> None:
+        """Drop the annotations, which cost time and may raise, unless something in the script reads them."""
+        arguments = node.args
+        named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        for parameter in (*named, arguments.vararg, arguments.kwarg):
+            if parameter is not None:
+                parameter.annotation = self._kept(parameter.annotation)
+        node.returns = self._kept(node.returns)
+
+    def _kept(self, annotation: ast.expr | None) -> ast.expr | None:
+        return self._annotation(annotation) if annotation is not None and self._keeps_annotations else None
 
     def _first(self, node: _Function) -> str | None:
         """Return the first parameter of a method, if nothing in the method binds it again."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from bascule.guest.clock import Clock
 from bascule.guest.output import Output
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from bascule.guest.loop import Loop
 
 
-@dataclass(kw_only=True)
-class Environment:
+class Environment(msgspec.Struct, kw_only=True):
     """The one object that facades and guards get.
 
     Attributes:
@@ -30,4 +30,4 @@ class Environment:
     rng: random.Random
     output: Output
     loop: Loop
-    notes: list[Note] = field(default_factory=list[Note])
+    notes: list[Note] = msgspec.field(default_factory=list[Note])

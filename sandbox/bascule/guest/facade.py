@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, cast
+
+import msgspec
 
 from bascule.guest.environment import Environment
 from bascule.guest.rules.attributes import Row
@@ -42,8 +43,7 @@ class Facade:
         return f"<module {self.__name__!r}>"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rows:
+class Rows(msgspec.Struct, frozen=True, kw_only=True):
     """Attribute rows that come with a module; the guards take them in before the script sees the module.
 
     Attributes:
@@ -53,9 +53,9 @@ class Rows:
         extensible: classes a script may inherit from.
     """
 
-    instances: Mapping[type, Row] = field(default_factory=dict[type, Row])
-    classes: Mapping[type, Row] = field(default_factory=dict[type, Row])
-    writable: Mapping[type, Row] = field(default_factory=dict[type, Row])
+    instances: Mapping[type, Row] = msgspec.field(default_factory=dict[type, Row])
+    classes: Mapping[type, Row] = msgspec.field(default_factory=dict[type, Row])
+    writable: Mapping[type, Row] = msgspec.field(default_factory=dict[type, Row])
     extensible: frozenset[object] = frozenset()
 
 
@@ -91,8 +91,7 @@ class FacadeGuards(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FacadeContext:
+class FacadeContext(msgspec.Struct, frozen=True):
     """What the builder of a facade works with."""
 
     environment: Environment

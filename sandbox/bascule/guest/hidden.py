@@ -8,8 +8,9 @@ script can spell it. This module names them once and builds the few nodes that u
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TypeVar, cast
+
+import msgspec
 
 TYPE = "<type>"  # the real type(), for exact tests
 PLAIN = "<plain>"  # set of script classes whose attributes are all the script's own
@@ -118,8 +119,7 @@ def is_in(subject: ast.expr, members: str) -> ast.expr:
     return place(ast.Compare(subject, [_IN], [load(members, subject)]), subject)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuardedNames:
+class GuardedNames(msgspec.Struct, frozen=True, kw_only=True):
     """Attribute names for which compiled code reads sets of types.
 
     Attributes:

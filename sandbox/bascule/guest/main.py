@@ -1,7 +1,7 @@
 """The program in the container: takes its streams, says hello, runs one script, leaves.
 
 Only frames reach the host's stream: the descriptors are moved away before anything else is done, and whatever
-prints goes to stderr. Everything slow happens before Start arrives.
+prints goes to stderr. What only makes a run faster is done after hello, as long as no order has come.
 """
 
 from __future__ import annotations
@@ -54,26 +54,27 @@ def main() -> NoReturn:
     sys.unraisablehook = _say_nothing
     # A debugger's or operator's signal must not become an exception in the script.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    warm_up()
     if reused:
         from bascule.guest.nursery import bear_children
 
-        gc.collect()
+        warm_up()
         gc.freeze()
         bear_children(read_fd, write_fd)
         read_fd = write_fd = -1
-        warm_up(rounds=1)  # touches what the fork left shared
+        warm_up(1)  # touches what the fork left shared
     socket_fd = _connect(read_fd, write_fd)
     if socket_fd is not None:
         read_fd = write_fd = socket_fd
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_GC_THRESHOLD)
     channel = Channel(
         read_fd=read_fd, write_fd=write_fd, frame_bytes=MAX_GUEST_FRAME_BYTES, meter=NoDeadlines()
     )
     try:
         channel.hello(Hello(protocol=PROTOCOL, image=_image(), python=platform.python_version()))
+        if not reused:
+            warm_up(unless=channel.has_news)
+        gc.freeze()
+        gc.enable()
+        gc.set_threshold(_GC_THRESHOLD)
         _serve(channel)
     except (HostGone, BrokenPipeError):
         # Nobody is left to tell.

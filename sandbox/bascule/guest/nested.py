@@ -65,9 +65,8 @@ class NestedRules(ExpressionRules):
         return node
 
     def visit_arg(self, node: ast.arg) -> Visited:
-        """Check one parameter; its annotation is dropped, because it may raise and nothing reads it."""
+        """Check the name of one parameter."""
         self.check_bound_name(node, node.arg)
-        node.annotation = None
         return node
 
     def check_await(self, node: ast.AST, what: str) -> None:

@@ -6,8 +6,9 @@ Does not recurse, so no nesting can exhaust it; says when the tree is deeper tha
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import cast
+
+import msgspec
 
 MAX_DEPTH = 500
 """Deepest nesting of the syntax tree; each ``elif``, operator or attribute of a chain counts as a level.
@@ -33,8 +34,7 @@ _UNREAD = frozenset({"annotation", "returns"})
 _ASYNC = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outline:
+class Outline(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes of a script that can run.
 
     Attributes:

@@ -16,6 +16,8 @@ from bascule.guest.classes import ScriptClasses, TypeView
 from bascule.guest.facade import Facade
 from bascule.guest.rules.syntax import READABLE_SPECIALS
 
+_CACHED: type = type(functools.lru_cache(ascii))
+
 _NAMED: frozenset[type] = frozenset(
     {
         types.FunctionType,
@@ -25,7 +27,7 @@ _NAMED: frozenset[type] = frozenset(
         types.MethodWrapperType,
         types.WrapperDescriptorType,
         types.ClassMethodDescriptorType,
-        type(functools.lru_cache(ascii)),
+        _CACHED,
     }
 )
 """Callables whose ``__name__`` is plain data."""
@@ -114,7 +116,11 @@ class About:
         return found if type(found) is str else None
 
     def _annotations(self, value: object) -> dict[str, object] | None:
-        if not isinstance(value, type) or not self._classes.is_known(value):
+        if type(value) is _CACHED:
+            # What functools.cache was given; it copies the annotations, differently in each version.
+            value = cast("object", value.__wrapped__)  # type: ignore[attr-defined]
+        own = isinstance(value, types.FunctionType) and value.__globals__ is self._namespace
+        if not own and not (isinstance(value, type) and self._classes.is_known(value)):
             return None
         found: object = getattr(value, "__annotations__", None)
         return dict(cast("dict[str, object]", found)) if isinstance(found, dict) else None
@@ -129,7 +135,8 @@ class About:
         return self._dataclass_fields.setdefault(owner, dict(cast("dict[str, object]", found)))
 
     def _fields(self, value: object) -> dict[str, object] | None:
-        if isinstance(value, type) or not self._classes.is_known(type(value)):
+        kind = type(value)
+        if isinstance(value, type) or not (kind is types.SimpleNamespace or self._classes.is_known(kind)):
             return None
         fields = _own_fields(value)
         if fields is None:

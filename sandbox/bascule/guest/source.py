@@ -6,7 +6,8 @@ Trusts nothing: the text is the model's. Everything that leaves here is bounded.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+import msgspec
 
 from bascule.wire import ScriptError
 
@@ -25,14 +26,14 @@ RAISES: dict[str, str] = {
     "invalid_arguments": "TypeError",
     "missing_await": "TypeError",
     "needless_await": "TypeError",
+    "needless_with": "TypeError",
     "missing_star": "TypeError",
     "unknown_field": "KeyError",
 }
 """Kinds of findings to the exception that plain Python would have met the mistake with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The submitted lines and how columns of the parsed text map to them.
 
     Attributes:

@@ -8,7 +8,7 @@ dictionary), so a script class cannot lie about itself, run code here, or hand o
 
 from __future__ import annotations
 
-import base64
+import binascii
 import collections
 import datetime
 import decimal
@@ -91,7 +91,7 @@ def _stand_in(value: object) -> str:
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
-            return base64.b64encode(data).decode("ascii")
+            return binascii.b2a_base64(data, newline=False).decode("ascii")
     return bounded_repr(value)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Literal, TypeVar, cast
 
+import msgspec
 from RestrictedPython.transformer import RestrictingNodeTransformer
 
 from bascule.guest.bindings import Bindings
@@ -35,8 +35,7 @@ _HOLDING = frozenset(_ALLOWED - _PASSED)
 """Node types by what happens to them: looked at, passed as they are, or visited inside."""
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(msgspec.Struct):
     """One scope of the script while it is walked.
 
     Attributes:
@@ -55,7 +54,7 @@ class Scope:
     class_name: str = ""
     is_async: bool = False
     iterables: int = 0
-    comprehensions: list[Comprehension] = field(default_factory=list["Comprehension"])
+    comprehensions: list[Comprehension] = msgspec.field(default_factory=list["Comprehension"])
     name: str = ""
     own: frozenset[str] = frozenset()
     first: str | None = None
@@ -63,8 +62,7 @@ class Scope:
     looks_plain: bool = False
 
 
-@dataclass(slots=True)
-class Comprehension:
+class Comprehension(msgspec.Struct):
     """One comprehension: its own variables, and whether it runs later, as a generator does."""
 
     own: frozenset[str]

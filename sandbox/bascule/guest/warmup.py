@@ -1,7 +1,9 @@
-"""Everything a run needs, done once before the order to run arrives."""
+"""What a run needs, done once while nobody waits: imports, codecs, code that is specialised by running."""
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
 from typing import NoReturn
 
 import msgspec
@@ -64,8 +66,13 @@ class _Nobody:
         """Take output."""
 
 
-def warm_up(rounds: int = _ROUNDS) -> None:
-    """Run throw-away scripts, so that imports, codecs and caches are there."""
+def warm_up(rounds: int = _ROUNDS, *, unless: Callable[[], bool] = lambda: False) -> None:
+    """Run throw-away scripts, so that imports, codecs and caches are there, and collect what they leave.
+
+    Args:
+        unless: asked before each script; nothing more is done once it says so, for whoever has given the
+            order does not wait for what only saves time.
+    """
     limits = GuestLimits(
         wall_s=1.0,
         cpu_s=1.0,
@@ -76,10 +83,13 @@ def warm_up(rounds: int = _ROUNDS) -> None:
         frame_bytes=MAX_GUEST_FRAME_BYTES,
     )
     stub = ToolStub(name="look", parameters={"properties": {"n": {"type": "integer"}}, "required": ["n"]})
-    for script in (_ASYNC, _BLOCKING) * rounds:
+    for script in (_BLOCKING, _ASYNC) * rounds:
+        if unless():
+            return
         start = Start(script=script, tools=(stub,), seed=0, now=0.0, limits=limits)
         finish = run_script(Run(start, _Nobody(), _raise))
         encode_frame(finish, max_bytes=MAX_GUEST_FRAME_BYTES)
+    gc.collect()
 
 
 def _raise(finish: Finish) -> NoReturn:

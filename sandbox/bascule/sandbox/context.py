@@ -15,7 +15,11 @@ from bascule.sandbox.wheels import Target, dependency_files, native_target
 
 _PACKAGES = ("bascule.guest", "bascule.wire")
 
-_MAIN = b"""from bascule.guest.main import main
+_MAIN = b"""import gc
+
+gc.disable()  # until the run begins: nothing of what is imported is garbage
+
+from bascule.guest.main import main
 
 if __name__ == "__main__":
     main()

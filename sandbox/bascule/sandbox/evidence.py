@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import select
 import struct
 
 from bascule.sandbox.cgroup import Counters, folders_of_process, read_counters
@@ -20,7 +21,6 @@ _EXIT_STATUS_OFFSET = 60
 _PIDFD_GET_INFO = (3 << 30) | (_PIDFD_INFO_BYTES << 16) | (0xFF << 8) | 11
 """``_IOWR(0xFF, 11, struct pidfd_info)`` of linux/pidfd.h; tells exit statuses since Linux 6.15."""
 
-_POLL_S = 0.0005
 _REAPING_S = 0.05
 
 
@@ -54,18 +54,12 @@ class Evidence:
         """
         if self._fd is None:
             return None
-        loop = asyncio.get_running_loop()
-        exited: asyncio.Future[None] = loop.create_future()
         descriptor = self._fd
-        loop.add_reader(descriptor, _resolve, exited)
-        try:
-            await asyncio.wait_for(exited, timeout_s)
-        finally:
-            loop.remove_reader(descriptor)
-        until = loop.time() + _REAPING_S
-        while (status := self._status()) is None and loop.time() < until:  # noqa: ASYNC110
-            # Exited and not reaped yet: the status comes with the reaping, of which nothing tells.
-            await asyncio.sleep(_POLL_S)
+        await _wait_readable(descriptor, timeout_s)
+        status = self._status()
+        if status is None:
+            await _wait_reaped(descriptor)
+            status = self._status()
         return status
 
     def read(self) -> Counters:
@@ -92,6 +86,27 @@ class Evidence:
         return int(struct.unpack_from("i", buffer, _EXIT_STATUS_OFFSET)[0])
 
 
-def _resolve(exited: asyncio.Future[None]) -> None:
-    if not exited.done():
-        exited.set_result(None)
+async def _wait_reaped(descriptor: int) -> None:
+    """Wait until an exited process was reaped, which is when its status is told; a while at most.
+
+    The descriptor is readable from the exit on and hung up from the reaping on; a poller that asks for
+    nothing hears of the second alone.
+    """
+    with select.epoll() as hung_up, contextlib.suppress(TimeoutError):
+        hung_up.register(descriptor, 0)
+        await _wait_readable(hung_up.fileno(), _REAPING_S)
+
+
+async def _wait_readable(descriptor: int, timeout_s: float) -> None:
+    loop = asyncio.get_running_loop()
+    readable: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(descriptor, _resolve, readable)
+    try:
+        await asyncio.wait_for(readable, timeout_s)
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _resolve(readable: asyncio.Future[None]) -> None:
+    if not readable.done():
+        readable.set_result(None)

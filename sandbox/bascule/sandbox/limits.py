@@ -32,7 +32,7 @@ class SandboxLimits:
     tmpfs_files: int = 256
     nofile: int = 64
     start_timeout_s: float = 20.0
-    exit_grace_s: float = 2.0
+    exit_grace_s: float = 5.0
     engine_timeout_s: float = 10.0
     frame_bytes: int = MIB
 

@@ -21,6 +21,11 @@ from bascule.sandbox.sandbox import Backend, Sandbox
 from bascule.sandbox.shelf import PoolState, Shelf
 
 _TICK_S: Final = 1.0
+
+_RUN_FIRST_S: Final = 0.03
+"""A sandbox that was taken is replaced that much later, or at once when a run waits: a short run need not
+share the machine with the start of the next sandbox."""
+
 _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 
@@ -70,8 +75,7 @@ class Stock:
         while (sandbox := shelf.pop(principal)) is not None:
             if sandbox.is_alive:
                 self._lease(sandbox, principal)
-                # Not now: the run that was just served goes first.
-                asyncio.get_running_loop().call_soon(self.refill)
+                asyncio.get_running_loop().call_later(_RUN_FIRST_S, self.refill)
                 return sandbox
             self.discard(sandbox)
         return None

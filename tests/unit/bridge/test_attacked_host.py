@@ -299,8 +299,8 @@ async def test_an_engine_that_fails_at_the_end_takes_no_receipts_with_it(
 async def test_people_who_are_waited_for_keep_no_tool_from_running(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("bascule.bridge.executor.TOOL_THREADS", 2)
-    monkeypatch.setattr("bascule.bridge.executor.APPROVER_THREADS", 2)
+    monkeypatch.setattr("bascule.bridge.facilities.TOOL_THREADS", 2)
+    monkeypatch.setattr("bascule.bridge.facilities.APPROVER_THREADS", 2)
     answered = threading.Event()
 
     def person(request: ApprovalRequest) -> Decision:

@@ -274,8 +274,24 @@ def test_a_file_that_says_nonsense_is_refused(text: str, problem: str) -> None:
         ),
         (
             "{id: a, effect: allow, match: {tool: mail.send}}, {id: b, effect: deny, match: {tool: mail.*}}",
-            "always beats it",
+            "b always denies that",
         ),
+        (
+            "{id: a, effect: allow,"
+            " match: {tool: billing.refund, args: {amount: {gt: 5}, customer: {eq: x}}}},"
+            " {id: b, effect: deny, match: {tool: '*', args: {amount: {gt: 5}}}}",
+            "b always denies that",
+        ),
+        ("{id: a, effect: allow, match: {tool: crm.find, args: {name: {in: []}}}}", "names no value"),
+        (
+            "{id: a, effect: allow, match: {tool: billing.refund, args: {amount: {eq: 5, lt: 5}}}}",
+            "no value is what all of eq, lt want",
+        ),
+        (
+            "{id: a, effect: deny, match: {tool: crm.find, args: {name: {in: [ab, cd], glob: 'x*'}}}}",
+            "no value is what all of glob, in want",
+        ),
+        ("{id: a, effect: allow, match: {tool: crm.find, args: {name: {exists: false}}}}", "always exists"),
     ],
 )
 def test_a_rule_that_can_never_match_is_refused(text: str, problem: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bascule.bridge import Executor, Result, approve_all
+from bascule.bridge import Executor, Policy, Result, approve_all
+from bascule.bridge.matching import User
 from bascule.bridge.rates import Rate, RateFull
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.bridge.store import Store
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.anyio
 PUT: tuple[str, dict[str, Any]] = ("put", {})
 
 
-def putter(ran: list[int], *, rate: str, effects: Any = "once") -> AnyTool:
+def putter(ran: list[int], *, rate: str | None, effects: Any = "once") -> AnyTool:
     @tool(effects=effects, rate=rate, timeout_s=3600)
     async def put() -> int:
         """Put."""
@@ -154,3 +155,27 @@ def test_a_clock_that_goes_back_blocks_no_tool_and_one_that_jumps_ahead_opens_th
     assert full.value.left_s == pytest.approx(60.0)
     now += 2 * 86_400.0
     store.rates.take([rate])
+
+
+async def test_a_rehearsal_is_counted_by_budgets_and_leaves_one_audit_entry(store: Store) -> None:
+    ran: list[int] = []
+    made = putter(ran, rate=None, effects="read")
+    rule = "{id: few, effect: allow, match: {tool: put}, budget: {calls_per_day: 2}}"
+    executor = Executor(
+        [made],
+        backend=GuestBackend(calls(PUT)),
+        store=store,
+        policy=Policy.parse(f"version: 1\nrules: [{rule}]"),
+        user=User(name="ann", tenant="acme"),
+    )
+    async with executor:
+        await executor.rehearse("put()")
+        assert states(await executor.run("put()")) == ["done"]
+        await executor.rehearse("put()")
+        assert states(await executor.run("put()")) == ["denied"]
+    assert len(ran) == 2
+    told = [entry.facts for entry in store.audit_entries() if entry.action == "run.rehearsed"]
+    assert [(facts["user"], facts["tenant"], facts["read"]) for facts in told] == [
+        ("ann", "acme", {"put": 1}),
+        ("ann", "acme", {}),
+    ]

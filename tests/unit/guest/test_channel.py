@@ -143,6 +143,19 @@ def test_a_frame_larger_than_any_buffer_crosses_in_both_directions(ends: Ends) -
     assert received == [act]
 
 
+def test_an_order_that_waits_is_known_before_it_is_read(ends: Ends) -> None:
+    assert not ends.channel.has_news()
+    os.write(ends.to_guest, to_bytes(START))
+    assert ends.channel.has_news()
+    assert ends.channel.start() == START
+    assert not ends.channel.has_news()
+
+
+def test_a_host_that_is_gone_is_news(ends: Ends) -> None:
+    ends.close(ends.to_guest)
+    assert ends.channel.has_news()
+
+
 def test_the_end_of_the_stream_ends_the_guest(ends: Ends) -> None:
     ends.close(ends.to_guest)
     with pytest.raises(HostGone):

@@ -25,11 +25,12 @@ from bascule.guest.guards import Guards
 from bascule.guest.leftovers import Leftovers
 from bascule.guest.matching import Matcher
 from bascule.guest.output import Output
+from bascule.guest.run import Run
 from bascule.guest.source import Source
 from bascule.guest.statement_at import statement_at
 from bascule.guest.transformer import ScriptTransformer
 from bascule.guest.withheld import Withheld, end_if_withheld
-from bascule.wire import Note, ToolStub
+from bascule.wire import Finish, Note, ToolStub
 from tests.unit.guest.harness import run
 from tests.unit.guest.test_run_edges import fresh_run
 
@@ -116,6 +117,20 @@ def test_a_withheld_result_inside_plain_data_ends_the_rehearsal(nesting: str) ->
 def test_a_warm_up_that_meets_a_limit_fails_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "_BLOCKING", "while True:\n    print('x' * 1000)\n")
     warmup.warm_up(rounds=1)
+
+
+def test_a_warm_up_ends_as_soon_as_an_order_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    run: list[str] = []
+
+    def note(run_: Run) -> Finish:
+        run.append(run_.start.script)
+        return run_.finish("ok")
+
+    monkeypatch.setattr(warmup, "run_script", note)
+    warmup.warm_up(rounds=2, unless=lambda: len(run) == 3)
+    assert len(run) == 3
+    warmup.warm_up(rounds=2, unless=lambda: True)
+    assert len(run) == 3
 
 
 def test_the_message_of_a_limit_does_without_the_statement_where_it_cannot_be_found(

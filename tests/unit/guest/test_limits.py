@@ -190,6 +190,15 @@ def test_a_guest_whose_host_has_gone_leaves_quietly() -> None:
     assert (exit_code, stderr) == (0, "")
 
 
+def test_a_guest_says_hello_before_it_has_what_only_mistakes_and_few_scripts_need() -> None:
+    program = (
+        "import sys\nbefore = set(sys.modules)\nimport bascule.guest.main\n"
+        "print({'dataclasses', 'difflib', 'asyncio'} & (set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={})
+    assert done.stdout == "set()\n"
+
+
 def test_a_warm_guest_has_never_imported_asyncio() -> None:
     program = (
         "import sys\nfrom bascule.guest.warmup import warm_up\nwarm_up()\n"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import typing
 from collections.abc import Callable, Iterable
-from types import FunctionType
+from types import FunctionType, NoneType, UnionType
 from typing import Any, cast
 
 from bascule.guest.facade import FacadeContext, Members, fresh
 
 Function = Callable[..., Any]
+
+_TYPING_UNION: type = type(typing.Optional[int])  # noqa: UP045
 
 
 class Partial:
@@ -36,24 +39,32 @@ class Partial:
 
 
 class SingleDispatch:
-    """A function chosen by the class of its first argument; classes are named, not read from annotations."""
+    """A function chosen by the class of its first argument."""
 
     __slots__ = ("_implementations",)
 
     def __init__(self, function: Function) -> None:
         self._implementations: dict[type, Function] = {object: function}
 
-    def register(self, cls: type, func: Function | None = None) -> Any:
-        """Use ``func`` for instances of ``cls``; a decorator when ``func`` is left out."""
-        if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError("write @name.register(int): the class must be given, annotations are not read")
+    def register(self, cls: object, func: Function | None = None) -> Any:
+        """Use ``func`` for instances of ``cls``, one class or a union of them.
+
+        A decorator when ``func`` is left out, and as it stands above a function that names the class of its
+        first argument in the annotation.
+
+        Raises:
+            TypeError: there is no class to go by.
+        """
+        if func is None and type(cls) is FunctionType:
+            return self._add(_annotated_classes(cls), cls)
+        classes = _classes_of(cls)
         if func is None:
 
             def decorate(func: Function) -> Function:
-                return self._add(cls, func)
+                return self._add(classes, func)
 
             return decorate
-        return self._add(cls, func)
+        return self._add(classes, func)
 
     def dispatch(self, cls: type) -> Function:
         """Return the implementation for ``cls``."""
@@ -69,9 +80,35 @@ class SingleDispatch:
     def __call__(self, first: object, /, *args: object, **keywords: object) -> Any:
         return self.dispatch(type(first))(first, *args, **keywords)
 
-    def _add(self, cls: type, func: Function) -> Function:
-        self._implementations[cls] = func
+    def _add(self, classes: Iterable[type], func: Function) -> Function:
+        for cls in classes:
+            self._implementations[cls] = func
         return func
+
+
+def _annotated_classes(function: FunctionType) -> tuple[type, ...]:
+    """Return the classes in the annotation of the first argument that has one.
+
+    Where annotations are text, names of classes and ``|`` between them are understood.
+    """
+    hint = next((each for name, each in function.__annotations__.items() if name != "return"), None)
+    if hint is None:
+        raise TypeError("write @name.register(int), or annotate the first argument with its class")
+    if type(hint) is not str:
+        return _classes_of(hint)
+    names = function.__globals__
+    known = {**names["__builtins__"], **names, "None": NoneType}
+    return tuple(
+        kind for part in hint.strip("'\"").split("|") for kind in _classes_of(known.get(part.strip()))
+    )
+
+
+def _classes_of(cls: object) -> tuple[type, ...]:
+    """Return the classes that a class or a union stands for."""
+    classes = typing.get_args(cls) if isinstance(cls, UnionType | _TYPING_UNION) else (cls,)
+    if not all(isinstance(each, type) for each in classes):
+        raise TypeError("write @name.register(int): a class, or a union of classes, must be given")
+    return cast("tuple[type, ...]", classes)
 
 
 def copy_name(wrapper: Function, wrapped: object) -> Function:
@@ -82,6 +119,8 @@ def copy_name(wrapper: Function, wrapped: object) -> Function:
             text = wrapped.__dict__.get(name) if isinstance(wrapped, type) else getattr(wrapped, name, None)
             if type(text) is str:
                 setattr(wrapper, name, text)
+        if type(wrapped) is FunctionType and wrapped.__globals__ is wrapper.__globals__:
+            wrapper.__annotations__ = dict(wrapped.__annotations__)
     return wrapper
 
 

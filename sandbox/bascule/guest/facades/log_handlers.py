@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, cast
+
+import msgspec
 
 from bascule.guest.formatting import SafeFormatter, percent
 from bascule.guest.output import Output
@@ -48,8 +49,7 @@ def level_name(level: object) -> object:
     return _NAMES.get(cast(int, level), f"Level {stable_str(level)}")
 
 
-@dataclass(frozen=True, slots=True)
-class LogTarget:
+class LogTarget(msgspec.Struct, frozen=True):
     """Where the records of one run go, and how objects of the script are read."""
 
     output: Output

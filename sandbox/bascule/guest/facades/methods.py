@@ -49,14 +49,14 @@ class PartialMethod:
 
 
 class SingleDispatchMethod:
-    """A method chosen by the class of its first argument; classes are named, not read from annotations."""
+    """A method chosen by the class of its first argument."""
 
     __slots__ = ("_dispatch",)
 
     def __init__(self, function: Function) -> None:
         self._dispatch = SingleDispatch(function)
 
-    def register(self, cls: type, method: Function | None = None) -> Any:
+    def register(self, cls: object, method: Function | None = None) -> Any:
         """Use ``method`` for first arguments of ``cls``; a decorator when ``method`` is left out."""
         return self._dispatch.register(cls, method)
 

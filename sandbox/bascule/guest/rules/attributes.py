@@ -279,7 +279,7 @@ _RANDOM = names(
     triangular uniform vonmisesvariate weibullvariate"""
 )
 _IO = names(
-    """close closed flush read readable readline readlines seek seekable tell truncate writable write
+    """close closed flush isatty read readable readline readlines seek seekable tell truncate writable write
     writelines"""
 )
 _MEMBER = names("name value")  # of Enum classes that are not the script's own
@@ -298,7 +298,10 @@ ATTRIBUTES: dict[type, Row] = {
     complex: names("conjugate imag real"),
     str: _STR,
     bytes: _BYTES,
-    memoryview: names("format hex itemsize nbytes readonly release tobytes tolist"),
+    memoryview: names(
+        """cast contiguous format hex itemsize nbytes ndim readonly release shape
+        strides suboffsets tobytes tolist toreadonly"""
+    ),
     bytearray: _BYTES | names("append clear copy extend insert pop remove reverse"),
     list: _LIST,
     tuple: _TUPLE,
@@ -397,9 +400,11 @@ ATTRIBUTES: dict[type, Row] = {
     type(functools.cmp_to_key(lambda a, b: 0)(0)): NOTHING,
     operator.itemgetter: NOTHING,
     # ------------------------------------------------------------ re
-    re.Pattern: names("findall finditer flags fullmatch groups match pattern search split sub subn"),
+    re.Pattern: names(
+        "findall finditer flags fullmatch groupindex groups match pattern search split sub subn"
+    ),
     re.Match: names(
-        """end endpos expand group groupdict groups lastgroup lastindex pos re span start string"""
+        """end endpos expand group groupdict groups lastgroup lastindex pos re regs span start string"""
     ),
     re.RegexFlag: _MEMBER,
     # ------------------------------------------------------------ dates and decimals
@@ -423,8 +428,8 @@ ATTRIBUTES: dict[type, Row] = {
         """break_long_words break_on_hyphens drop_whitespace expand_tabs fill fix_sentence_endings
         initial_indent max_lines placeholder replace_whitespace subsequent_indent tabsize width wrap"""
     ),
-    io.StringIO: _IO | names("getvalue"),
-    io.BytesIO: _IO | names("getvalue"),
+    io.StringIO: _IO | names("getvalue newlines"),
+    io.BytesIO: _IO | names("getbuffer getvalue read1 readinto readinto1"),
     # ------------------------------------------------------------ contextlib
     type(contextlib.asynccontextmanager(cast(Any, lambda: None))()): NOTHING,
     contextlib.suppress: NOTHING,

@@ -7,11 +7,10 @@ reads. A name without a row is not given; a test fails when the running Python h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameRule:
+class NameRule(msgspec.Struct, frozen=True, kw_only=True):
     """What is decided about one built-in name.
 
     Attributes:

@@ -11,14 +11,13 @@ that is the attribute table's business.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyntaxRule:
+class SyntaxRule(msgspec.Struct, frozen=True, kw_only=True):
     """What is decided about one node type.
 
     Attributes:
