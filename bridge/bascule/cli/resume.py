@@ -233,7 +233,8 @@ def replay_run(
 
     if store is None and server is None:
         if not recording.is_file():
-            print(f"bascule: there is no recording {recording}", file=sys.stderr)
+            of_store = "; a run of a store needs --store FILE" if str(recording).startswith("run-") else ""
+            print(f"bascule: there is no recording {recording}{of_store}", file=sys.stderr)
             raise typer.Exit(Exit.NO_INPUT)
         read = read_recording(recording)
     else:

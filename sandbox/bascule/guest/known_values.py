@@ -61,6 +61,11 @@ def as_list(value: object) -> list[object] | None:
     return cast("list[object]", value) if type(value) is list else None
 
 
+def is_small(value: object) -> bool:
+    """Return whether a value is a whole number that can be shown."""
+    return type(value) is int and -_MAX_NUMBER < value < _MAX_NUMBER
+
+
 def is_exception(value: object) -> bool:
     """Return whether a value is an exception, without asking it."""
     return isinstance_of(type(value), BaseException)
@@ -79,7 +84,7 @@ def list_keys(value: dict[object, object]) -> list[str]:
 
 def shown_keys(value: dict[object, object]) -> str:
     """Return a dict's keys as a message lists them."""
-    plain = (key for key in value if type(key) is str or (type(key) is int and abs(key) < _MAX_NUMBER))
+    plain = (key for key in value if type(key) is str or is_small(key))
     shown = ", ".join(repr(key)[:_MAX_CHARACTERS] for key in itertools.islice(plain, _MAX_KEYS))
     return f"{shown} and {len(value) - _MAX_KEYS} more" if len(value) > _MAX_KEYS else shown
 
@@ -95,7 +100,7 @@ def kind_of(value: object) -> str | None:
         return f"the text {text!r}"
     if type(value) is bool or value is None:
         return repr(value)
-    if type(value) is float or (type(value) is int and abs(value) < _MAX_NUMBER):
+    if type(value) is float or is_small(value):
         return f"the number {value!r}"
     if type(value) in (set, tuple):
         return f"a {type(value).__name__}"

@@ -15,6 +15,7 @@ from bascule.guest.known_values import (
     as_dict,
     as_list,
     is_exception,
+    is_small,
     kind_of,
     list_keys,
     shown_keys,
@@ -68,7 +69,7 @@ def _in_dict(
         return None
     if is_slice or type(key) is int:
         lists = list_keys(found)
-        if type(key) is int and str(key) in text_keys(found):
+        if is_small(key) and str(key) in text_keys(found):
             return f"the keys of `{name}` are texts: write `{name}[str({failing.shown(node.slice)})]`"
         if len(lists) == 1 and not any(type(other) is int for other in found):
             taken = f"{name}[{lists[0]!r}][{failing.shown(node.slice)}]"
@@ -79,7 +80,7 @@ def _in_dict(
         near = did_you_mean(key, text_keys(found)[:_MAX_CANDIDATES])
         if near is not None:
             return near
-        if key.isdecimal() and any(type(other) is int and str(other) == key for other in found):
+        if key.isdecimal() and any(is_small(other) and str(other) == key for other in found):
             return f"the keys of `{name}` are numbers: write `{name}[int({failing.shown(node.slice)})]`"
     return _grown(failing, node, found) or f"its keys are: {shown_keys(found)}"
 

@@ -224,6 +224,7 @@ def test_a_recording_replays_and_a_changed_one_does_not(folder: Path) -> None:
     changed = call("runs", "replay", recording, "--isolation", "process")
     assert changed.exit_code == Exit.DIVERGED
     assert call("runs", "replay", folder / "none.jsonl").exit_code == Exit.NO_INPUT
+    assert "a run of a store needs --store FILE" in call("runs", "replay", "run-0123456789").stderr
 
 
 def test_a_recording_with_nowhere_to_go_is_told_before_anything_runs(folder: Path) -> None:

@@ -184,3 +184,19 @@ def test_a_row_given_for_one_of_its_values_is_named(value: object, suggestion: s
     assert (
         own_argument(failing, "get(): wrong arguments\n- sku: must be a text", {"row": value}) == suggestion
     )
+
+
+@pytest.mark.parametrize(
+    "script", ["d = {'a': [1]}\nd[10**6000]", "d = {10**6000: 1}\nd['1']", "x = 10**6000\nx['a']"]
+)
+def test_numbers_that_python_does_not_write_cost_no_report(script: str) -> None:
+    assert run(script, TOOLS).error.line == 2
+
+
+def test_advice_that_fails_costs_the_advice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("bascule.guest.report.suggest", fail)
+    error = run("1 / 0").error
+    assert (error.message, error.suggestion) == ("ZeroDivisionError: division by zero", None)
