@@ -55,10 +55,6 @@ def ends(pid: int) -> bool:
     return ended
 
 
-def folders_of_sandboxes() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("bascule-process-*"))
-
-
 async def start(code: str, limits: SandboxLimits | None = None) -> ProcessSandbox:
     command = ["python3", "-S", "-c", code]
     return await ProcessBackend().start(limits or SandboxLimits(), run_id="test", command=command)
@@ -154,14 +150,14 @@ async def test_an_oversized_frame_is_an_error_of_the_frame() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_cancelled_start_leaves_no_folder() -> None:
-    before = folders_of_sandboxes()
+async def test_a_cancelled_start_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # other tests make such folders at the same time
     starting = asyncio.ensure_future(start(ECHO))
     await asyncio.sleep(0)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
-    assert folders_of_sandboxes() <= before
+    assert list(tmp_path.glob("bascule-process-*")) == []
 
 
 KILLED_HOST = """
