@@ -26,7 +26,7 @@ def main(context: str, descriptor: int) -> None:
 
     warm_up()
     # Once is enough: a child that warmed itself up again would spend most of its life doing so.
-    program.__dict__["warm_up"] = lambda: None
+    program.__dict__["warm_up"] = stay_as_warm
     gc.collect()
     gc.freeze()
     orders = socket.socket(fileno=descriptor)
@@ -51,6 +51,10 @@ def main(context: str, descriptor: int) -> None:
             for fd in fds:
                 os.close(fd)
             orders.send(b"p" + struct.pack(">i", pid))
+
+
+def stay_as_warm(rounds: int = 0, *, unless: Callable[[], bool] = bool) -> None:
+    """Do nothing in place of warming up."""
 
 
 def become_guest(fds: list[int], guest_main: Callable[[], NoReturn]) -> NoReturn:

@@ -65,3 +65,12 @@ def serious_findings(page: Page) -> list[str]:
         for each in answer["violations"]
         if each["impact"] in ("serious", "critical")
     ]
+
+
+def tab_to(page: Page, reached: str) -> None:
+    """Press Tab until something has focus."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"Boolean({reached})"):
+            return
+    raise AssertionError(f"Tab never reaches {reached}")

@@ -76,6 +76,27 @@ def rootless_engine(image: GuestImage) -> Generator[str]:
             yield host
 
 
+@contextlib.contextmanager
+def podman_service(runtime: str) -> Generator[str]:
+    """Give the address of a podman service with this runtime; its things are in a folder of its own."""
+    with _folder() as folder:
+        command = [
+            *(
+                "podman",
+                "--root",
+                f"{folder}/root",
+                "--runroot",
+                f"{folder}/run",
+                "--tmpdir",
+                f"{folder}/tmp",
+            ),
+            *("--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file"),
+            *("--runtime", runtime, "system", "service", "--time", "0", f"unix://{folder}/podman.sock"),
+        ]
+        with _started(command, folder, f"unix://{folder}/podman.sock", user=0) as host:
+            yield host
+
+
 def copy_image(image: GuestImage, host: str) -> None:
     """Give an engine the machine's guest image, and the base that it names."""
     here: Any = docker.APIClient(timeout=300)

@@ -208,9 +208,13 @@ def test_the_doctor_tries_every_wall_and_the_image_can_be_checked(guest_image: G
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     assert "BROKEN" not in doctor.stdout
     assert doctor.stdout.count("holds") > 5
+    named = bascule("doctor", "--runtime", "none-of-that-name")
+    assert named.returncode == 1, named.stdout + named.stderr
+    assert "unusable   the engine at" in named.stdout
     built = bascule("image", "build")
     assert (built.returncode, built.stdout.strip()) == (0, guest_image.tag)
     checked = bascule("image", "check")
+    assert "/dockerenv" not in checked.stdout
     assert checked.returncode == 0, checked.stdout
     assert "setuid files: none" in checked.stdout
 

@@ -243,3 +243,11 @@ def _until(lines: Any, word: str) -> str:
         if word in line:
             return str(line)
     raise AssertionError(f"nothing said {word}")
+
+
+def test_tokens_of_a_store_that_is_not_there_are_not_an_empty_list(tmp_path: Path) -> None:
+    for words in (["list"], ["revoke", "tok-1"]):
+        done = CliRunner().invoke(app, ["tokens", *words, "--store", str(tmp_path / "typo.db")])
+        assert done.exit_code == Exit.CONFIGURATION
+        assert "there is no store" in done.stderr
+    assert not list(tmp_path.iterdir())

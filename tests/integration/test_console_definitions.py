@@ -22,6 +22,7 @@ from tests.integration.console_browser import (
     new_context,
     open_browser,
     serious_findings,
+    tab_to,
 )
 from tests.integration.console_server import Server, make_server
 
@@ -86,11 +87,24 @@ def test_a_changed_definition_is_confirmed_from_its_difference_and_in_force_afte
         assert "\u202e" not in viewer.content()
         assert serious_findings(viewer) == []
         expect(viewer.get_by_role("button", name="Confirm this definition")).to_have_count(0)
+        plain = log_in(new_context(browser, scripts=False), server, "ada")
+        plain.goto(viewer.url)
+        plain.get_by_label("Reason").fill("not yet")
+        plain.get_by_role("button", name="Refuse").click()
+        expect(plain.locator("#waiting")).to_contain_text("refused by ada: not yet")
         page = log_in(new_context(browser), server, "ada")
-        page.goto(viewer.url)
+        page.goto(f"{server.url}/tools")
+        tab_to(page, 'document.activeElement.textContent === "bad.echo"')
+        page.keyboard.press("Enter")
+        page.wait_for_url(viewer.url)
         expect(page.get_by_label("Effects of a call")).to_have_value("read")  # as it was confirmed before
         assert serious_findings(page) == []
-        page.get_by_role("button", name="Confirm this definition").click()
+        assert page.evaluate("document.activeElement === document.body")  # nothing has focus
+        tab_to(page, 'document.activeElement.name === "reason"')
+        page.keyboard.press("Enter")  # in a field decides nothing
+        tab_to(page, 'document.activeElement.value === "confirm"')
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        page.keyboard.press("Space")
         expect(page.locator("#waiting")).to_contain_text("confirmed by ada, in force from the next start on")
     assert server.submit("return bad.echo(text='x')", wait=30)["outcome"] == "refused"
     server.stop()

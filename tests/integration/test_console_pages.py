@@ -18,6 +18,7 @@ from tests.integration.console_browser import (
     new_context,
     open_browser,
     serious_findings,
+    tab_to,
 )
 from tests.integration.console_server import Server, make_server, wait_until
 
@@ -76,6 +77,9 @@ def test_a_call_appears_live_is_edited_approved_and_runs(page: Page, server: Ser
     page.locator(f"#{approval['id']} a").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("mail.send")
     assert page.evaluate("document.activeElement === document.body")  # nothing has focus
+    expect(page.locator("fieldset").first).to_contain_text(
+        "any call of mail.send with any arguments, at most as many more as stand below in this run"
+    )
     page.get_by_text("Approve with other arguments").click()
     page.get_by_label("subject").fill("Hello again")
     page.get_by_role("button", name="Show the difference").click()
@@ -149,7 +153,7 @@ def test_enter_in_a_field_decides_nothing(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/approvals/{approval['id']}")
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.method))
-    page.get_by_label("Further calls, at most").press("Enter")
+    page.get_by_label("At most this many more").press("Enter")
     page.get_by_label("This one call").press("Enter")
     # What a key press sends is on its way before the next but one picture.
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -172,17 +176,8 @@ def test_the_keyboard_alone_is_enough(page: Page, server: Server) -> None:
     server.finished(run)
 
 
-def tab_to(page: Page, reached: str) -> None:
-    """Press Tab until something has focus."""
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        if page.evaluate(f"Boolean({reached})"):
-            return
-    raise AssertionError(f"Tab never reaches {reached}")
-
-
 def test_a_run_page_follows_its_run(page: Page, server: Server) -> None:
-    run = server.submit(MAIL)["id"]
+    run = server.submit(f"crm.find(name='Ada')\n{MAIL}")["id"]
     (approval,) = server.pending(1, run=run)
     page.goto(f"{server.url}/runs/{run}")
     expect(page.get_by_text("1 call waits for a decision")).to_be_visible()
@@ -190,6 +185,10 @@ def test_a_run_page_follows_its_run(page: Page, server: Server) -> None:
     expect(page.locator("#live .facts .state").first).to_have_text("finished well")
     expect(page.locator(".output").first).to_have_text("sent")
     expect(page.locator("svg.chart").first).to_be_visible()
+    page.locator("details.call summary").first.click()
+    page.get_by_role("link", name="Show it in full").click()
+    expect(page.get_by_role("region", name="Result")).to_contain_text("x" * 2000)
+    page.go_back()
     with page.expect_download() as download:
         page.get_by_role("link", name="Download the journal").click()
     assert download.value.suggested_filename == f"{run}.jsonl"
@@ -290,8 +289,9 @@ def pages_of(server: Server) -> dict[str, str]:
     return {
         "login": "/login", "inbox": "/", "card": f"/approvals/{approval['id']}",
         "batch": f"/batches/{items[0]['batch']}", "runs": "/runs", "run": f"/runs/{done}",
-        "run-waiting": f"/runs/{run}", "unknown": "/unknown", "history": "/history", "policy": "/policy",
-        "tools": "/tools", "audit": "/audit", "missing": "/nowhere",
+        "run-waiting": f"/runs/{run}", "call": f"/runs/{done}/calls/1", "unknown": "/unknown",
+        "history": "/history", "policy": "/policy", "tools": "/tools", "audit": "/audit",
+        "missing": "/nowhere",
     }  # fmt: skip
 
 
@@ -306,6 +306,7 @@ def test_every_page_is_accessible_and_fits(
     page = log_in(context, server, "olga")
     stranger = new_context(browser, viewport=viewport, scheme=scheme).new_page()
     problems: list[str] = []
+    targets = 0
     for name, path in pages_of(server).items():
         shown = stranger if name == "login" else page
         shown.goto(server.url + path)
@@ -314,9 +315,13 @@ def test_every_page_is_accessible_and_fits(
         problems += [f"{name}: {each}" for each in serious_findings(shown)]
         if shown.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             problems.append(f"{name} is wider than the screen")
+        found, small = measure_targets(shown)
+        targets += found
+        problems += [f"{name}: {each} is too small for a thumb" for each in small]
         shown.screenshot(path=ARTIFACTS / f"{name}-{size}-{scheme}.png", full_page=True)
     context.close()
     assert problems == []
+    assert targets > 100
 
 
 def test_a_second_look_at_both_schemes(browser: Browser, server: Server) -> None:
@@ -332,21 +337,22 @@ def test_a_second_look_at_both_schemes(browser: Browser, server: Server) -> None
     server.api("olga", "POST", f"/v1/runs/{run}/cancel")
 
 
-def test_targets_are_large_enough_for_a_thumb(browser: Browser, server: Server) -> None:
-    run = server.submit(MAIL)["id"]
-    (approval,) = server.pending(1, run=run)
-    context = new_context(browser, viewport=PHONE)
-    page = log_in(context, server, "olga")
-    page.goto(f"{server.url}/approvals/{approval['id']}")
-    small = page.evaluate(
-        """() => [...document.querySelectorAll('button:not([hidden]), nav a, summary, select, .check')]
-        .filter(e => e.checkVisibility() && !e.classList.contains('unseen'))
-        .map(e => [e.textContent.trim().slice(0, 30), e.getBoundingClientRect()])
-        .filter(([, r]) => r.width < 24 || r.height < 24).map(([name]) => name)"""
+def measure_targets(page: Page) -> tuple[int, list[str]]:
+    """Return how many targets can be pressed, and those below 24 px (WCAG 2.2, 2.5.8) in either direction.
+
+    A box to tick is as large as its label.
+    """
+    answer = page.evaluate(
+        """() => {
+        const all = 'button, a, summary, select, textarea, .check, input:not([type=hidden])';
+        const boxes = [...document.querySelectorAll(all)]
+        .filter(e => e.checkVisibility() && !e.matches('.unseen, .skip, .check input'))
+        .map(e => [(e.textContent || e.name).trim().slice(0, 30), e.getBoundingClientRect()])
+        .filter(([, r]) => r.width);
+        const small = boxes.filter(([, r]) => r.width < 24 || r.height < 24);
+        return [boxes.length, small.map(([name]) => name)]; }"""
     )
-    context.close()
-    server.api("olga", "POST", f"/v1/runs/{run}/cancel")
-    assert small == []
+    return int(answer[0]), [str(each) for each in answer[1]]
 
 
 def test_the_browser_is_there() -> None:

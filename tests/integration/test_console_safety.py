@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import hashlib
@@ -19,8 +20,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 import requests
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
 from typer.testing import CliRunner
 
 from bascule.bridge.display import show
@@ -505,6 +509,27 @@ def test_no_text_changes_what_is_said_of_a_call_off_the_pages(
         if name in ("webhook", "slack"):
             assert text not in json.dumps(json.loads(said), ensure_ascii=False), name
     server.api("olga", "POST", f"/v1/runs/{run}/cancel")
+
+
+def test_a_model_reads_what_was_printed_as_it_is_and_of_a_call_that_waits_no_text(server: Server) -> None:
+    """Over MCP: the display function is for people; a model's next script needs the very characters."""
+    text = "\n".join(HOSTILE.values())
+    code = f"t = {text!r}\nprint(t)\nmail.send(to=t, subject='fixed', body=t)"
+
+    async def speak() -> Any:
+        http = httpx2.AsyncClient(headers={"authorization": f"Bearer {server.tokens['app']}"}, timeout=60)
+        async with http, Client(streamable_http_client(f"{server.url}/mcp", http_client=http)) as client:
+            return await client.call_tool("run_script", {"code": code})
+
+    answer = asyncio.run(speak())
+    data = dict(answer.structured_content)
+    assert data["status"] == "pending_approval"
+    assert data.pop("output") == text + "\n"
+    told = "".join(each.text for each in answer.content) + json.dumps(data, ensure_ascii=False)
+    assert "mail.send" in told
+    assert [char for char in text if show(char) != char and char in told and char not in "\n \\"] == []
+    assert not any(each in told for each in HOSTILE.values())
+    server.api("olga", "POST", f"/v1/runs/{data['run_id']}/cancel")
 
 
 def test_names_of_people_are_shown_as_codes_where_they_look_like_others(

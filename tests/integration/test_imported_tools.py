@@ -77,7 +77,7 @@ def test_both_kinds_are_listed_confirmed_and_run_from_one_script(tmp_path: Path)
         both = ("--tools", "mcp.json", "--tools", "shop.json")
         listed = bascule("tools", "list", *both, folder=tmp_path, SHOP_KEY="shop-key-1")
         assert listed.returncode == 0, listed.stderr
-        assert "bascule tools confirm bad:echo" in listed.stdout
+        assert "bascule tools confirm --tools FILE bad:echo" in listed.stdout
         assert "bad.echo" in listed.stdout
         assert "waiting" in listed.stdout
         assert "shop.getPet" in listed.stdout
@@ -109,6 +109,16 @@ def test_both_kinds_are_listed_confirmed_and_run_from_one_script(tmp_path: Path)
             folder=tmp_path,
         )
         assert "confirmed bad:echo with effects read" in confirmed.stdout, confirmed.stderr
+        # The file gives effects of its own, and these are in force, whatever is asked for.
+        entry["effects"] = {"progress": "idempotent"}
+        (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"bad": entry}}))
+        about = ("--tools", "mcp.json", "bad:progress", "--yes")
+        refused = bascule("tools", "refuse", *about, "--reason", "later", folder=tmp_path)
+        assert "refused bad:progress" in refused.stdout, refused.stderr
+        row = bascule("tools", "list", "--tools", "mcp.json", folder=tmp_path).stdout.splitlines()[-1]
+        assert row.split(maxsplit=2)[:2] == ["bad.progress", "refused"]
+        assert row.endswith(": later")
+        assert "with effects idempotent" in bascule("tools", "confirm", *about, folder=tmp_path).stdout
 
         script = (
             "pet = shop.getPet(id=3)\nsaid = bad.echo(text=pet['name'])\nprint(len(said) > 5)\nreturn pet"

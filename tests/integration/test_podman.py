@@ -11,7 +11,7 @@ import os
 import pytest
 
 from bascule.bridge import Executor
-from bascule.sandbox import Backend, find_engine, open_backend
+from bascule.sandbox import Backend, SandboxError, find_engine, open_backend, usable_runtimes
 from bascule.sandbox.selfcheck import check_sandbox
 from tests.integration import given_tools
 
@@ -32,6 +32,16 @@ async def podman(anyio_backend: str) -> Backend:
 
 async def test_every_wall_holds_under_podman(podman: Backend) -> None:
     assert [check for check in await check_sandbox(podman) if not check.holds] == []
+
+
+async def test_podman_is_not_asked_for_a_runtime_that_it_would_not_use(podman: Backend) -> None:
+    engine = find_engine(HOST)
+    assert usable_runtimes(engine) == [engine.default_runtime]
+    other = next(name for name in engine.runtimes if name != engine.default_runtime)
+    with pytest.raises(SandboxError, match="whatever it is asked for") as caught:
+        await asyncio.to_thread(open_backend, "container", docker_host=HOST, runtime=other)
+    assert caught.value.code == "isolation_unsupported"
+    await podman.close()
 
 
 async def test_scripts_call_tools_under_podman(podman: Backend) -> None:

@@ -77,14 +77,18 @@ class GrantRule:
             return (name, digest) in zip(self.tools, self.tool_digests, strict=False)
         return name in self.tools and digest == self.tool_digest
 
-    def describe(self) -> str:
-        """Return the rule in words, unescaped."""
+    def describe(self, count: str = "") -> str:
+        """Return the rule in words, unescaped.
+
+        Args:
+            count: words for how many further calls, while that is not chosen.
+        """
         what = f"the same call of {self.tools[0]} with exactly these arguments"
         if self.rung == "tool_in_run":
             what = f"any call of {self.tools[0]} with any arguments"
         elif self.rung == "script":
             what = f"any call of {', '.join(self.tools)} by this script with any arguments"
-        return f"{what}, at most {self.count} more in this run; rules that deny still hold"
+        return f"{what}, at most {count or f'{self.count} more'} in this run; rules that deny still hold"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -210,8 +210,10 @@ def _check_move(card: Card, decision: Decision, user: User) -> None:
     if decision.verdict == "respond" and not all(
         demand.quorum == 1 and _may_approve(demand, user, card) for demand in requirement.demands
     ):
+        wanted = "; ".join(describe_demand(demand) for demand in requirement.demands)
         raise DecisionRefused(
-            "move_not_allowed", "a call that several people decide about cannot be answered"
+            "move_not_allowed",
+            f"only somebody who may approve alone can answer in the tool's place: {wanted}",
         )
 
 
@@ -277,6 +279,13 @@ def _grant(card: Card, decision: Decision) -> GrantRule | None:
     if not 1 <= decision.grant_count <= MAX_GRANTED_CALLS:
         raise DecisionRefused("grant_not_allowed", f"a grant is for 1 to {MAX_GRANTED_CALLS} further calls")
     return card.make_grant(decision.grant, decision.grant_count)
+
+
+def describe_missing(card: Card) -> list[str]:
+    """Return in words which demands nobody, or not enough people, have met on a card that was approved."""
+    if not card.voices or card.voices[-1].verdict not in ("approve", "edit"):
+        return []
+    return [describe_demand(demand) for demand in card.requirement.demands if not _satisfied(demand, card)]
 
 
 def describe_demand(demand: Demand) -> str:

@@ -30,6 +30,8 @@ _IGNORABLE: Final = (
 """Default-ignorable code points, and others drawn as nothing, as the empty Braille cell is."""
 
 _SPACES = re.compile(r" {2,}|^ | $")
+_AUTHORITY = re.compile(r"(?<=://)[^/?#\s\"<>\\]+")
+"""Where the host of a URL stands: foreign letters in it are codes, also where all are of one alphabet."""
 _WORD = re.compile(r"[^\W_](?:[\w.@-]*[^\W_])?")
 _MARKS_PER_LETTER: Final = 2
 _LOOKALIKE_LATIN: Final = frozenset("\u0131\u0138\u0149\u017f")
@@ -147,7 +149,7 @@ def _code(char: str, *, json: bool) -> str:
 
 
 def _confusable_positions(text: str) -> frozenset[int]:
-    """Return where letters and digits stand that could pass for ASCII ones.
+    """Return where letters and digits stand that could pass for ASCII ones, and what is foreign in hosts.
 
     In a word with ASCII letters that is every foreign one; in a word with ASCII digits, or of look-alikes
     alone, every look-alike; anywhere what is an ASCII letter or digit in another typeface.
@@ -171,6 +173,8 @@ def _confusable_positions(text: str) -> frozenset[int]:
             and not _plain_latin(char)
             and (mixed or (posing and _looks_ascii(char)) or _other_typeface(char))
         )
+    for host in _AUTHORITY.finditer(text):
+        found.update(place for place in range(host.start(), host.end()) if not text[place].isascii())
     return frozenset(found)
 
 

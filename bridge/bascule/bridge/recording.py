@@ -64,7 +64,7 @@ def make_recording(run_id: str, entries: Iterable[JournalEntry]) -> Recording:
     """Read a journal as a recording.
 
     Raises:
-        ResumeError: the run is not finished, or its values are gone.
+        ResumeError: the run is not finished or was cancelled, or its values are gone.
     """
     listed = tuple(entries)
     history = read_history(run_id, listed)
@@ -72,7 +72,13 @@ def make_recording(run_id: str, entries: Iterable[JournalEntry]) -> Recording:
         raise ResumeError(
             "recording_unfinished", f"{run_id} is not finished; only finished runs are recorded"
         )
-    return Recording(run_id, listed, history, decode_result(history.finished.payload))
+    result = decode_result(history.finished.payload)
+    if result.status == "cancelled":
+        raise ResumeError(
+            "recording_unfinished",
+            f"{run_id} was cancelled; only scripts that came to an end of their own replay",
+        )
+    return Recording(run_id, listed, history, result)
 
 
 def write_recording(recording: Recording, path: Path) -> None:

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bascule.bridge.display import show, show_json
+import msgspec
+
+from bascule.bridge.display import show, show_block, show_json
 from bascule.bridge.ledger import CallRecord
 from bascule.bridge.policy import Verdict
-from bascule.bridge.result import Result
+from bascule.bridge.result import Result, describe_error
 from bascule.bridge.rules import Effect
 from bascule.tools import AnyTool
 
@@ -94,6 +96,27 @@ class Rehearsal:
             lines = ["The script wants no call with effects."]
         if not self.complete:
             error = self.result.error
-            why = "it ended early" if error is None else show(error.message, max_chars=500)
-            lines.append(f"There may be more: {why}")
+            if error is None or error.kind == "rehearsal_end":
+                why = "it ended early" if error is None else show(error.message, max_chars=500)
+                lines.append(f"There may be more: {why}")
+            else:
+                lines.append(f"The script did not come to its end ({self.result.status}):")
+                lines += [show_block(describe_error(each)) for each in self.result.errors]
         return "\n".join(lines) + "\n"
+
+    def to_json(self) -> bytes:
+        """Return the documented JSON form (docs/cli.md), one line of UTF-8."""
+        effects = [
+            {
+                "seq": each.seq,
+                "tool": each.tool,
+                "effects": each.effects,
+                "arguments": msgspec.Raw(each.arguments),
+                "line": each.line,
+                "verdict": each.verdict,
+                "rules": each.rules,
+            }
+            for each in self.effects
+        ]
+        result = msgspec.Raw(self.result.to_json())
+        return msgspec.json.encode({"complete": self.complete, "wanted": effects, "result": result})

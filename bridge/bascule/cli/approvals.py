@@ -1,8 +1,8 @@
 """``bascule approvals``: what waits for people in a store, and their decisions.
 
-The decider is the login name of whoever runs the command, with the groups of the operating system; groups
-of a policy file are added when one is given. With ``--server`` it is whoever the token is of. Everything is
-shown through the same cards as everywhere.
+The decider is the login name of whoever runs the command, with the groups of the operating system and those
+of rule files: the given ones, else those the run was begun with. With ``--server`` it is whoever the token
+is of. Everything is shown through the same cards as everywhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ watch.register(app)
 
 Grant = Literal["once", "args_in_run", "tool_in_run", "script"]
 
-_Id = Annotated[str, typer.Argument(help="Id of the approval, or enough of its beginning.")]
+_Id = Annotated[
+    str, typer.Argument(metavar="APPROVAL", help="Id of the approval, or enough of its beginning.")
+]
 _Digest = Annotated[
     str,
     typer.Option("--digest", help="Beginning (16 characters or more) of the digest that was shown."),
@@ -40,7 +42,12 @@ _Digest = Annotated[
 _Reason = Annotated[str, typer.Option("--reason", help="For the script when rejected, for the record.")]
 _Policy = Annotated[
     list[Path] | None,
-    typer.Option("--policy", help="YAML rule file with groups. Repeatable.", dir_okay=False),
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="YAML rule file with groups. Repeatable. Default: those of the run.",
+        dir_okay=False,
+    ),
 ]
 
 
@@ -72,7 +79,12 @@ def list_approvals(
 
 
 @app.command("show")
-def show_approval(approval: _Id, store: PlaceOption = None, server: ServerOption = None) -> None:
+def show_approval(
+    approval: _Id,
+    store: PlaceOption = None,
+    server: ServerOption = None,
+    json_: Annotated[bool, typer.Option("--json", help="This approval as one JSON object.")] = False,
+) -> None:
     """Show one card, with the whole batch it belongs to, and the digest a decision needs."""
     from bascule.bridge.approval_card import ApprovalState
     from bascule.bridge.cards import describe_batch, describe_request
@@ -81,6 +93,10 @@ def show_approval(approval: _Id, store: PlaceOption = None, server: ServerOption
 
     opened = open_place(store, server)
     record = _find(opened, approval)
+    if json_:
+        print(json.dumps({"id": record.id, "state": record.state, **_plain(describe_record(record))}))
+        opened.close()
+        return
     others = [
         describe_record(each)
         for each in opened.approvals.find(run_id=record.run_id, states=("pending",))
@@ -219,7 +235,9 @@ def _decide(
     **answer: Any,
 ) -> None:
     from bascule.bridge.approval import Decision
-    from bascule.bridge.decide import decide
+    from bascule.bridge.approval_card import read_card
+    from bascule.bridge.decide import decide, describe_missing
+    from bascule.bridge.display import show
     from bascule.bridge.errors import DecisionRefused
     from bascule.cli.decider import secrets_of, sign
     from bascule.cli.next_steps import NextSteps
@@ -240,8 +258,8 @@ def _decide(
             after = opened.decide(record, answer)  # who decides, the token says
             run, begun = None, None  # it goes on by itself
         else:
-            decision = sign(Decision(**answer), policy)
             run, begun = opened.run(record.run_id), opened.started(record.run_id)
+            decision = sign(Decision(**answer), policy, begun)
             after = decide(
                 opened.approvals,
                 record.id,
@@ -253,6 +271,8 @@ def _decide(
     finally:
         opened.close()
     print(f"{after.id} {after.state}")
+    if missing := describe_missing(read_card(after)):
+        print(f"bascule: counted; also needed: {show('; '.join(missing), max_chars=500)}", file=sys.stderr)
     if run is not None and run.status == "suspended" and after.state != record.state:
         command = None if begun is None else begun.command
         print(f"next: {NextSteps(store=store).resume(record.run_id, command)}", file=sys.stderr)

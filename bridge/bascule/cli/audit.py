@@ -32,7 +32,8 @@ def verify_audit(store: _Store, checkpoints: _Checkpoints = None) -> None:
         signed = [] if checkpoints is None else read_checkpoints(checkpoints)
         problems = verify(opened.audit_entries(), signed, opened.key)
     except (OSError, ValueError) as error:
-        print(f"bascule: the checkpoints cannot be read: {error}", file=sys.stderr)
+        why = f"{checkpoints}: {error.strerror}" if isinstance(error, OSError) else error
+        print(f"bascule: the checkpoints cannot be read: {why}", file=sys.stderr)
         raise typer.Exit(Exit.NO_INPUT) from error
     finally:
         opened.close()

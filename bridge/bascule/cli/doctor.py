@@ -41,17 +41,23 @@ def doctor(
 
 
 def _look_at_engine(docker_host: str | None, runtime: str | None) -> list[bool]:
-    from bascule.sandbox import describe_differences, find_engine, unused_runtimes, usable_runtimes
+    from bascule.sandbox import (
+        describe_differences,
+        describe_machines,
+        find_engine,
+        unused_runtimes,
+        usable_runtimes,
+    )
 
     engine = find_engine(docker_host)
     print(f"engine     {engine.name} {engine.version} (API {engine.api_version}) at {engine.host}")
     print(f"system     {engine.operating_system}, kernel {engine.kernel}, cgroups {engine.cgroup_version}")
-    for sentence in (*describe_differences(engine), *unused_runtimes(engine)):
+    for sentence in (*describe_differences(engine), *unused_runtimes(engine), *describe_machines(engine)):
         print(f"note       {sentence}")
     runtimes = usable_runtimes(engine)
     print(f"runtimes   {', '.join(runtimes)}; {engine.default_runtime} is the default")
     tried = runtimes if runtime is None else [runtime]
-    return [_try_walls("container", each, docker_host) for each in tried]
+    return [_try_walls("container", each, docker_host, named=runtime is not None) for each in tried]
 
 
 def _look_at_runtimes(runtime: str | None) -> list[bool]:
@@ -59,11 +65,18 @@ def _look_at_runtimes(runtime: str | None) -> list[bool]:
 
     found = installed_runtimes()
     print(f"installed  {', '.join(found) or 'no runtime'} (isolation oci, without an engine)")
-    return [_try_walls("oci", each, None) for each in (found if runtime is None else [runtime])]
+    tried = found if runtime is None else [runtime]
+    return [_try_walls("oci", each, None, named=runtime is not None) for each in tried]
 
 
-def _try_walls(isolation: Isolation, runtime: str | None, docker_host: str | None) -> bool:
-    """Print what holds; return whether all does that should."""
+def _try_walls(
+    isolation: Isolation, runtime: str | None, docker_host: str | None, *, named: bool = False
+) -> bool:
+    """Print what holds; return whether all does that should.
+
+    Args:
+        named: somebody asked for this runtime, and so is not well served when it cannot be used.
+    """
     import asyncio
 
     from bascule.bridge.display import show
@@ -84,7 +97,7 @@ def _try_walls(isolation: Isolation, runtime: str | None, docker_host: str | Non
         if runtime is None or error.code in ("engine_unavailable", "image_missing"):
             raise
         print(f"unusable   {show(error.message, max_chars=300)}")
-        return True  # nobody runs anything behind walls that cannot be built
+        return not named  # nobody runs anything behind walls that cannot be built
     print(f"image      {image[:12]}; {swept} orphans removed")
     known = _known_differences(isolation, runtime, docker_host)
     for check in checks:

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import typer
 
@@ -25,6 +25,9 @@ Approve = Literal["terminal", "console", "deny", "all"]
 Isolation = Literal["container", "oci", "process"]
 
 T = TypeVar("T")
+
+SILENT_END_S: Final = 1.0
+"""Seconds after which somebody who ended a command is told what it still waits for."""
 
 
 def pick_approver(name: Approve) -> Approver:
@@ -53,15 +56,31 @@ def _needs_people(store: Store, run_id: str) -> bool:
     return row is not None and any(wait.startswith("answer:") for wait in row.waits)
 
 
-async def see_through_unattended(executor: Executor, result: Result) -> Result:
-    """Carry a suspended run on where only time holds it up; leave it so where people have to decide."""
+async def see_through_here(executor: Executor, result: Result, steps: NextSteps, approve: Approve) -> Result:
+    """Carry a suspended run on. Where it waits for people, it is said what for, and how they decide.
+
+    Without a terminal nobody sees that, so such a run is left suspended; with ``console`` people are
+    elsewhere in any case, and it waits for them.
+    """
     from bascule.bridge.carrying import see_through
+    from bascule.bridge.run_view import read_view
+    from bascule.cli.summary import print_wait
+
+    told = set[str]()
+
+    def leave(run_id: str) -> bool:
+        if not _needs_people(executor.store, run_id):
+            return False
+        if approve != "console" and not sys.stdin.isatty():
+            return True
+        view = read_view(executor.store, run_id)
+        if view.record.reason not in told:
+            told.add(view.record.reason)
+            print_wait(view, steps, sys.stderr)
+        return False
 
     return await see_through(
-        executor.store,
-        result,
-        lambda run_id: executor.resume(run_id, wait=False),
-        leave=lambda run_id: _needs_people(executor.store, run_id),
+        executor.store, result, lambda run_id: executor.resume(run_id, wait=False), leave=leave
     )
 
 
@@ -95,7 +114,14 @@ def drive(
                 loop.add_signal_handler(name, task.cancel)
         async with executor:
             tell_waiting(sources)
-            return await work()
+            working = asyncio.ensure_future(work())
+            try:
+                return await asyncio.shield(working)
+            except asyncio.CancelledError:
+                working.cancel()
+                if not (await asyncio.wait({working}, timeout=SILENT_END_S))[0]:
+                    print("bascule: calls that were started end first, then the run", file=sys.stderr)
+                return await working
 
     try:
         with tools_on_stderr():

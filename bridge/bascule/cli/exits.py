@@ -7,6 +7,7 @@ surroundings broke.
 from __future__ import annotations
 
 from enum import IntEnum
+from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -106,5 +107,8 @@ def exit_for_error(error: BasculeError) -> Exit:
 
 def describe_exits() -> str:
     """Return the table as text for ``--help``."""
-    rows = "\n\n".join(f"{int(code)}: {meaning}." for code, meaning in MEANINGS.items())
-    return f"Exit statuses:\n\n{rows}"
+    rows = "\n".join(
+        fill(meaning, 74, initial_indent=f"{int(code):>3}  ", subsequent_indent=" " * 5)
+        for code, meaning in MEANINGS.items()
+    )
+    return f"\b\nExit statuses:\n{rows}"  # \b: the lines stay as they are

@@ -21,7 +21,9 @@ _Json = Annotated[bool, typer.Option("--json", help="One JSON object per line.")
 
 
 def search_tools(
-    query: Annotated[str, typer.Argument(help="What is to be done, in words; English or Chinese.")],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="What is to be done, in words; English or Chinese.")
+    ],
     tools: _Specs,
     limit: Annotated[int, typer.Option("--limit", min=1, max=50, help="How many at most.")] = 5,
     vectors: Annotated[

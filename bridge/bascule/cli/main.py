@@ -19,6 +19,7 @@ app: Final = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 run.register(app)
 mcp.register(app)

@@ -31,9 +31,13 @@ _Tools = Annotated[
 ]
 _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
-    typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
+    typer.Option(
+        "--policy", metavar="FILE", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False
+    ),
 ]
-_User = Annotated[str | None, typer.Option("--user", help="For whom the runs are. Default: who runs this.")]
+_User = Annotated[
+    str | None, typer.Option("--user", metavar="NAME", help="For whom the runs are. Default: who runs this.")
+]
 _Approve = Annotated[
     Decider | None,
     typer.Option(

@@ -14,7 +14,8 @@ from bascule.cli.exits import Exit
 app: Final = typer.Typer(help="Check rule files and explain what they decide.", no_args_is_help=True)
 
 _Files = Annotated[
-    list[Path], typer.Option("--policy", help="YAML rule file, a layer. Repeatable.", dir_okay=False)
+    list[Path],
+    typer.Option("--policy", metavar="FILE", help="YAML rule file, a layer. Repeatable.", dir_okay=False),
 ]
 _Tools = Annotated[
     list[str],
@@ -38,17 +39,24 @@ def lint(policy: _Files, tools: _Tools) -> None:
 
 @app.command("explain")
 def explain(
-    tool: Annotated[str, typer.Argument(help="Name of the tool.")],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool.")],
     tools: _Tools,
     arguments: Annotated[str, typer.Argument(metavar="ARGS", help="Arguments as a JSON object.")] = "{}",
     policy: Annotated[
         list[Path] | None,
-        typer.Option("--policy", help="YAML rule file, a layer. Repeatable. Without one: the defaults."),
+        typer.Option(
+            "--policy", metavar="FILE", help="YAML rule file, a layer. Repeatable. Without one: the defaults."
+        ),
     ] = None,
-    user: Annotated[str | None, typer.Option("--user", help="For whom the run would be.")] = None,
-    group: Annotated[list[str] | None, typer.Option("--group", help="A group of theirs. Repeatable.")] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="NAME", help="For whom the run would be.")
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option("--group", metavar="NAME", help="A group of theirs. Repeatable.")
+    ] = None,
     label: Annotated[
-        list[str] | None, typer.Option("--run-label", help="A label the run has gathered. Repeatable.")
+        list[str] | None,
+        typer.Option("--run-label", metavar="LABEL", help="A label the run has gathered. Repeatable."),
     ] = None,
 ) -> None:
     """Hold every rule against one call: which match, why, and what comes of it."""
@@ -69,8 +77,13 @@ def explain(
         print(f"bascule: there is no tool {show(tool)}, so every call of it is denied{hint}", file=sys.stderr)
         raise typer.Exit(Exit.FAILED)
     try:
-        valid = found.validate(json.loads(arguments))
-    except (ValueError, ArgumentsInvalid) as error:
+        given = json.loads(arguments)
+    except ValueError as error:
+        print(f"bascule: ARGS is no JSON object: {error}", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE) from error
+    try:
+        valid = found.validate(given)
+    except ArgumentsInvalid as error:
         print(f"bascule: these arguments never reach policy: {error}", file=sys.stderr)
         raise typer.Exit(Exit.FAILED) from error
     who = None if user is None else User(name=user, groups=frozenset(group or ()))

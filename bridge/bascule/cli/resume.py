@@ -25,7 +25,10 @@ from bascule.cli.store_option import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bascule.bridge import Result
+    from bascule.bridge.history import StartedRun
     from bascule.bridge.recording import Rerun
     from bascule.cli.driver import Telling
 
@@ -39,7 +42,9 @@ _Tools = Annotated[
 ]
 _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
-    typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
+    typer.Option(
+        "--policy", metavar="FILE", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False
+    ),
 ]
 _Approve = Annotated[Approve, typer.Option("--approve", help="Who decides where policy asks.")]
 _Isolation = Annotated[Isolation, typer.Option("--isolation", help="process is weaker; it says how.")]
@@ -103,7 +108,7 @@ def resume_run(
         drive,
         is_unattended,
         pick_approver,
-        see_through_unattended,
+        see_through_here,
         suspend_at_once,
     )
     from bascule.cli.logs import keep_log_safe
@@ -136,8 +141,8 @@ def resume_run(
     unattended = is_unattended(approve)
 
     async def go_on() -> Result:
-        result = await executor.resume(run, wait=wait and not unattended)
-        return await see_through_unattended(executor, result) if unattended and wait else result
+        result = await executor.resume(run, wait=False)
+        return await see_through_here(executor, result, steps, approve) if wait else result
 
     try:
         with tools_on_stderr():
@@ -157,19 +162,33 @@ def resume_run(
             print(f"bascule: {WEAKER}", file=sys.stderr)
         if not quiet:
             executor.subscribe(Progress(sys.stderr))
-        result = drive(executor, go_on, sources=given_tools)
         given = given_flags(
             tools=tools, search_tools=search_tools, scratch=scratch, policy=policy or (), secret=secret or (),
             approve=approve, isolation=isolation, docker_host=docker_host, runtime=runtime, limits=limits,
         )  # fmt: skip
+        steps = NextSteps(store=store, given=given)
+        _tell_other_rules(opened.started(run), policy or ())
+        result = drive(executor, go_on, sources=given_tools)
         telling = Telling(
             json=json_, receipts=receipts, quiet=quiet, unattended=unattended,
             tokens=lambda result: count_tokens(executor, result),
         )  # fmt: skip
-        telling.tell(result, opened, NextSteps(store=store, given=given))
+        telling.tell(result, opened, steps)
     finally:
         opened.close()
     raise typer.Exit(exit_for_result(result))
+
+
+def _tell_other_rules(begun: StartedRun | None, policy: Sequence[Path]) -> None:
+    """Say when a run goes on without the rules it was begun with: nothing else would show it."""
+    from bascule.cli.decider import policies_of
+
+    given = {path.resolve() for path in policy}
+    if left_out := [str(path) for path in policies_of(begun) if path.resolve() not in given]:
+        print(
+            f"bascule: the run was begun with --policy {' '.join(left_out)}, and goes on without",
+            file=sys.stderr,
+        )
 
 
 def _resume_there(run: str, server: str, *, wait: bool, telling: Telling) -> NoReturn:
@@ -193,7 +212,10 @@ def _resume_there(run: str, server: str, *, wait: bool, telling: Telling) -> NoR
 
 def replay_run(
     recording: Annotated[
-        Path, typer.Argument(help="A recording; with --store or --server the id of a finished run.")
+        Path,
+        typer.Argument(
+            metavar="RECORDING", help="A recording; with --store or --server the id of a finished run."
+        ),
     ],
     store: Annotated[Path | None, typer.Option("--store", help="File of the store.", dir_okay=False)] = None,
     server: Annotated[
@@ -211,7 +233,8 @@ def replay_run(
 
     if store is None and server is None:
         if not recording.is_file():
-            print(f"bascule: there is no recording {recording}", file=sys.stderr)
+            of_store = "; a run of a store needs --store FILE" if str(recording).startswith("run-") else ""
+            print(f"bascule: there is no recording {recording}{of_store}", file=sys.stderr)
             raise typer.Exit(Exit.NO_INPUT)
         read = read_recording(recording)
     else:

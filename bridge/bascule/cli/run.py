@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 MAX_SCRIPT_BYTES: Final = 1 << 20
 """Largest script that is read."""
 
-_Script = Annotated[str, typer.Argument(help="File with the script, or - for standard input.")]
+_Script = Annotated[
+    str, typer.Argument(metavar="SCRIPT", help="File with the script, or - for standard input.")
+]
 _Tools = Annotated[
     list[str],
     typer.Option(
@@ -32,9 +34,13 @@ _Tools = Annotated[
 ]
 _Policy = Annotated[
     Optional[list[Path]],  # noqa: UP045  # read by typer at run time
-    typer.Option("--policy", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False),
+    typer.Option(
+        "--policy", metavar="FILE", help="YAML rule file, a layer of the policy. Repeatable.", dir_okay=False
+    ),
 ]
-_User = Annotated[Optional[str], typer.Option("--user", help="For whom the run is. Default: who runs this.")]  # noqa: UP045
+_User = Annotated[
+    str | None, typer.Option("--user", metavar="NAME", help="For whom the run is. Default: who runs this.")
+]
 _Approve = Annotated[Approve, typer.Option("--approve", help="Who decides where policy asks.")]
 _Isolation = Annotated[
     Isolation,
@@ -118,20 +124,21 @@ def run(
     from bascule.bridge.history import CommandLine
     from bascule.bridge.limits import read_limits
     from bascule.bridge.memory_store import MemoryStore
-    from bascule.bridge.sqlite_store import SqliteStore
     from bascule.bridge.terminal import whoami
     from bascule.cli.driver import (
         Telling,
         drive,
         is_unattended,
         pick_approver,
-        see_through_unattended,
+        see_through_here,
         suspend_at_once,
     )
     from bascule.cli.logs import keep_log_safe
     from bascule.cli.next_steps import NextSteps, given_flags
     from bascule.cli.progress import Progress
     from bascule.cli.run_tokens import count_tokens
+    from bascule.cli.store_option import make_store
+    from bascule.cli.summary import print_json
     from bascule.sandbox import WEAKER
     from bascule.tools.loading import load_sources
 
@@ -140,8 +147,10 @@ def run(
         flag, why = ("--no-wait", "keeps the run") if not wait else ("--approve console", "people decide in")
         print(f"bascule: {flag} needs --store FILE, which {why}", file=sys.stderr)
         raise typer.Exit(Exit.USAGE)
+    if record is not None:
+        _check_record(record, rehearse=rehearse)
     text = _read_script(script)
-    kept: Store = MemoryStore(keep_values=record is not None) if store is None else SqliteStore(store)
+    kept: Store = MemoryStore(keep_values=record is not None) if store is None else make_store(store)
     with tools_on_stderr():
         given_tools = load_sources(*tools)
     given = given_flags(
@@ -170,18 +179,21 @@ def run(
     try:
         if rehearse:
             rehearsal = drive(executor, lambda: executor.rehearse(text, seed=seed), sources=given_tools)
-            print(rehearsal.describe(), end="")
+            if json:
+                print_json(rehearsal.to_json())
+            else:
+                print(rehearsal.describe(), end="")
             raise typer.Exit(exit_for_rehearsal(rehearsal))
         command = None if store is None else CommandLine(flags=tuple(given), folder=os.getcwd())
 
+        steps = None if store is None else NextSteps(store=store, given=given)
+
         async def see_it_through() -> Result:
-            result = await executor.run(text, seed=seed, wait=wait and not unattended, command=command)
-            return await see_through_unattended(executor, result) if unattended and wait else result
+            result = await executor.run(text, seed=seed, wait=wait and steps is None, command=command)
+            return await see_through_here(executor, result, steps, approve) if steps and wait else result
 
         result = drive(executor, see_it_through, sources=given_tools)
-        if record is not None:
-            _record(kept, result, record)
-        steps = None if store is None else NextSteps(store=store, given=given)
+        recorded = record is None or _record(kept, result, record)
         telling = Telling(
             json=json, receipts=receipts, quiet=quiet, unattended=unattended,
             tokens=lambda result: count_tokens(executor, result, text),
@@ -189,18 +201,38 @@ def run(
         telling.tell(result, kept, steps)
     finally:
         kept.close()
-    raise typer.Exit(exit_for_result(result))
+    raise typer.Exit(exit_for_result(result) if recorded else Exit.INTERNAL)
 
 
-def _record(store: Store, result: Result, path: Path) -> None:
+def _check_record(path: Path, *, rehearse: bool) -> None:
+    """Find out before anything runs that a recording has nowhere to go."""
+    problem = None
+    if rehearse:
+        problem = "a rehearsal is not recorded"
+    elif not path.parent.is_dir():
+        problem = f"there is no folder {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        problem = f"{path} cannot be written"
+    if problem is not None:
+        print(f"bascule: --record: {problem}", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
+
+
+def _record(store: Store, result: Result, path: Path) -> bool:
+    """Write a recording; return False, and say so, where it cannot be: the result is told all the same."""
     from bascule.bridge.recording import make_recording, write_recording
 
-    if result.status == "suspended":
-        print(f"bascule: {result.run_id} is suspended; it is not recorded", file=sys.stderr)
-        return
+    if result.status in ("suspended", "cancelled"):
+        print(f"bascule: {result.run_id} is {result.status}; it is not recorded", file=sys.stderr)
+        return True
     journal = store.journal(result.run_id)
     assert journal is not None
-    write_recording(make_recording(result.run_id, journal.entries), path)
+    try:
+        write_recording(make_recording(result.run_id, journal.entries), path)
+    except OSError as error:
+        print(f"bascule: the recording cannot be written: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def read_secrets(names: Sequence[str]) -> dict[str, str]:
@@ -227,5 +259,10 @@ def _read_script(script: str) -> str:
             raise ValueError(f"it is larger than {MAX_SCRIPT_BYTES} bytes")
         return data.decode("utf-8")
     except (OSError, ValueError) as error:
-        print(f"bascule: the script cannot be read: {error}", file=sys.stderr)
+        why: object = error
+        if isinstance(error, OSError):
+            why = f"{script}: {error.strerror}"
+        elif isinstance(error, UnicodeDecodeError):
+            why = f"{script} is not UTF-8 text (byte {error.start + 1})"
+        print(f"bascule: the script cannot be read: {why}", file=sys.stderr)
         raise typer.Exit(Exit.NO_INPUT) from error

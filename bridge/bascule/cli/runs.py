@@ -197,7 +197,7 @@ def _list_waiting(opened: SqliteStore | RemoteStore, run: str) -> list[str]:
 @app.command("resolve")
 def resolve_call(
     run: RunArgument,
-    seq: Annotated[int, typer.Argument(help="Number of the call whose outcome is unknown.")],
+    seq: Annotated[int, typer.Argument(metavar="SEQ", help="Number of the call whose outcome is unknown.")],
     store: PlaceOption = None,
     server: ServerOption = None,
     happened: Annotated[

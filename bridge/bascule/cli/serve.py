@@ -171,6 +171,8 @@ def _say_where(settings: Settings, tokens: Tokens) -> None:
     from bascule.console.tokens import DEFAULT_DAYS
 
     print(f"bascule: the console is at {settings.base_url}", file=sys.stderr)
+    if not settings.tools:
+        print("bascule: no --tools: scripts that are submitted can call nothing", file=sys.stderr)
     if not tokens.all():
         secret, token = tokens.create("admin", "admin", lasts_s=DEFAULT_DAYS * 86_400.0)
         print(

@@ -38,11 +38,12 @@ ServerOption = Annotated[
     typer.Option(
         "--server",
         envvar="BASCULE_SERVER",
+        metavar="URL",
         callback=_give_way,
         help="Address of a console in place of a store; its token in BASCULE_TOKEN.",
     ),
 ]
-RunArgument = Annotated[str, typer.Argument(help="Id of the run.")]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
@@ -56,6 +57,20 @@ def open_store(path: Path) -> SqliteStore:
 
     if not path.exists():
         print(f"bascule: there is no store {path}", file=sys.stderr)
+        raise typer.Exit(Exit.CONFIGURATION)
+    return SqliteStore(path)
+
+
+def make_store(path: Path) -> SqliteStore:
+    """Open a store, made when missing.
+
+    Raises:
+        typer.Exit: its folder is not there.
+    """
+    from bascule.bridge.sqlite_store import SqliteStore
+
+    if not path.parent.is_dir():
+        print(f"bascule: --store: there is no folder {path.parent}", file=sys.stderr)
         raise typer.Exit(Exit.CONFIGURATION)
     return SqliteStore(path)
 

@@ -41,9 +41,7 @@ def print_result(result: Result, *, json: bool, tokens: JsonValue = None) -> Non
         tokens: the account of the run, for JSON.
     """
     if json:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(result.to_json(tokens=tokens) + b"\n")
-        sys.stdout.flush()
+        print_json(result.to_json(tokens=tokens))
         return
     _print_text(result.output, sys.stdout)
     if result.status == "ok" and result.value_source != "none":
@@ -64,8 +62,17 @@ def print_result(result: Result, *, json: bool, tokens: JsonValue = None) -> Non
         _print_text("calls with effects before the end:\n" + "\n".join(result.happened), sys.stderr)
 
 
+def print_json(line: bytes) -> None:
+    """Print one line of JSON."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.flush()
+
+
 def print_receipts(result: Result, stream: TextIO) -> None:
-    """Print one row per call."""
+    """Print one row per call; nothing for a run without calls."""
+    if not result.calls:
+        return
     width = shutil.get_terminal_size().columns if stream.isatty() else FILE_WIDTH
     stream.write(describe_receipts(result.calls, title=f"Receipts of {result.run_id}", width=width))
 
@@ -93,6 +100,10 @@ def describe_receipts(
         state: str = "waits for approval" if call.seq in waiting else call.state
         if call.approved_by is not None:
             state = f"{state}, approved by {call.approved_by}"
+        if call.edited_by is not None:
+            state = f"{state}, edited by {call.edited_by}"
+        if call.answered_by is not None:
+            state = f"{state}, answered by {call.answered_by}"
         if call.error is not None:
             state = f"{state}: {call.error.message}"
         table.add_row(
@@ -135,6 +146,14 @@ def print_suspension(view: RunView, steps: NextSteps, stream: TextIO) -> None:
         lines.append(f"  {len(view.pending) - MAX_ROWS} more approvals")
     lines += ["next:", *(f"  {command}" for command in next_commands(view, steps))]
     print("\n".join(lines), file=stream)
+
+
+def print_wait(view: RunView, steps: NextSteps, stream: TextIO) -> None:
+    """Print what a run waits for that this command will carry on, and the commands that decide about it."""
+    commands = [steps.show_approval(each.id) for each in view.pending[:MAX_COMMANDS]]
+    commands += [steps.resolve(view.record.run_id, seq) for seq in view.unknown]
+    lines = [f"bascule: {view.record.run_id} waits: {show(view.record.reason, max_chars=500)}"]
+    print("\n".join([*lines, *(f"  {command}" for command in commands)]), file=stream, flush=True)
 
 
 def next_commands(view: RunView, steps: NextSteps) -> list[str]:

@@ -26,7 +26,9 @@ _Store = Annotated[
 
 @app.command("create")
 def create(
-    name: Annotated[str, typer.Argument(help="Of whoever will hold it, as policy names people.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Of whoever will hold it, as policy names people.")
+    ],
     store: _Store,
     scope: Annotated[
         Scope,
@@ -37,7 +39,7 @@ def create(
     ],
     group: Annotated[
         Optional[list[str]],  # noqa: UP045  # read by typer at run time
-        typer.Option("--group", help="A group of theirs. Repeatable."),
+        typer.Option("--group", metavar="NAME", help="A group of theirs. Repeatable."),
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=3660, help="How long it is valid.")] = 90,
     json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
@@ -70,7 +72,7 @@ def list_tokens(
     from bascule.bridge.display import show
     from bascule.console.tokens import Tokens
 
-    database = _open(store)
+    database = _open_used(store)
     now = time.time()
     for token in Tokens(database).all():
         state = "valid" if token.is_valid(now) else "revoked" if token.revoked_at is not None else "expired"
@@ -90,17 +92,29 @@ def list_tokens(
 
 
 @app.command("revoke")
-def revoke(token: Annotated[str, typer.Argument(help="Id of the token.")], store: _Store) -> None:
+def revoke(
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="Id of the token.")], store: _Store
+) -> None:
     """Revoke a token, and end the browser sessions made with it."""
     from bascule.console.tokens import Tokens
 
-    database = _open(store)
+    database = _open_used(store)
     done = Tokens(database).revoke(token)
     database.close()
     if not done:
         print(f"bascule: there is no valid token {token}", file=sys.stderr)
         raise typer.Exit(Exit.FAILED)
     print(f"{token} revoked")
+
+
+def _open_used(store: Path) -> Database:
+    """Open what is there; a mistyped name is no store without tokens."""
+    from bascule.console.database import database_file
+
+    if not database_file(store).exists():
+        print(f"bascule: there is no store {store} with tokens", file=sys.stderr)
+        raise typer.Exit(Exit.CONFIGURATION)
+    return _open(store)
 
 
 def _open(store: Path) -> Database:

@@ -53,6 +53,9 @@ def list_tools(
     from bascule.cli.toolset import look_at
     from bascule.tools import render_stubs
 
+    if observed is not None and not stubs:
+        print("bascule: --observed shows shapes in stubs: say --stubs as well", file=sys.stderr)
+        raise typer.Exit(Exit.USAGE)
     with tools_on_stderr():
         found = look_at(tools)
     registry = found.registry
@@ -75,7 +78,12 @@ def list_tools(
         print(f"{len(registry)} tool{'s' if len(registry) != 1 else ''}: {listed}")
     for each in found.waiting:
         name = each.name or name_waiting(each)
-        command = f": bascule tools confirm {shlex.quote(name_waiting(each))}"
+        if refused := found.refused.get((each.server, each.tool)):
+            why = f": {show(refused.said)}" if refused.said else ""
+            print(f"{name:<{width}}  {'refused':<10}  by {show(refused.by)}{why}")
+            continue
+        file = shlex.quote(tools[0]) if len(tools) == 1 else "FILE"
+        command = f": bascule tools confirm --tools {file} {shlex.quote(name_waiting(each))}"
         note = f": {show(each.note)}" if each.note else ""
         print(f"{name:<{width}}  {'waiting':<10}  {each.reason}{command if each.name else note}")
     for note in found.notes[:MAX_NOTES]:
@@ -97,7 +105,7 @@ def _observe(registry: Registry, store: Path) -> list[AnyTool]:
 
 @app.command("show")
 def show_tool(
-    name: Annotated[str, typer.Argument(help="The tool's name, as a script would write it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool's name, as a script would write it.")],
     tools: _Specs,
     detail: Annotated[
         Literal["names", "signatures", "full"], typer.Option("--detail", help="As a prompt has it.")
@@ -167,8 +175,14 @@ def show_stats(
             print(json.dumps(row))
             continue
         words = [
-            f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
+            _tell_figure(key, value)
             for key, value in row.items()
             if key != "tool" and (value or key == "calls")
         ]
         print(f"{show(str(row['tool']), max_chars=100)}: {', '.join(words)}")
+
+
+def _tell_figure(name: str, value: object) -> str:
+    if isinstance(value, float) and name.endswith("_s"):
+        return f"{name.removesuffix('_s')} {value * 1000:.1f} ms"
+    return f"{name} {value:,.0f}" if isinstance(value, int | float) else f"{name} {value}"

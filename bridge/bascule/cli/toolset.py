@@ -12,6 +12,7 @@ from bascule.cli.waiting import waiting_of
 
 if TYPE_CHECKING:
     from bascule.tools import Registry
+    from bascule.tools.imported.review import Review
     from bascule.tools.mcp import Waiting
 
 
@@ -22,11 +23,13 @@ class Toolset:
     Attributes:
         registry: the tools; those of sources can be shown and not called.
         waiting: tools of MCP servers that nobody has confirmed.
+        refused: who refused which of those, and why, by server and tool.
         notes: what was repaired or left out.
     """
 
     registry: Registry
     waiting: list[Waiting]
+    refused: dict[tuple[str, str], Review]
     notes: list[str]
 
 
@@ -42,6 +45,7 @@ def look_at(specs: Sequence[str]) -> Toolset:
 
 async def _look_at(specs: Sequence[str]) -> Toolset:
     from bascule.tools import Registry
+    from bascule.tools.imported.review import Reviewed
     from bascule.tools.loading import load_sources
     from bascule.tools.source import open_sources, split_sources
 
@@ -49,5 +53,7 @@ async def _look_at(specs: Sequence[str]) -> Toolset:
     async with AsyncExitStack() as stack:
         registry = Registry([*ready, *await open_sources(sources, stack)])
         waiting = [each for source in sources for each in waiting_of(source)]
+        reviews = [each for source in sources if isinstance(source, Reviewed) for each in source.review()]
+        refused = {(each.server, each.tool): each for each in reviews if each.state == "refused"}
         notes = [each for source in sources for each in cast("list[str]", getattr(source, "notes", []))]
-    return Toolset(registry=registry, waiting=waiting, notes=notes)
+    return Toolset(registry=registry, waiting=waiting, refused=refused, notes=notes)

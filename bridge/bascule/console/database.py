@@ -40,6 +40,11 @@ CREATE INDEX outbox_due ON outbox (next_at) WHERE sent_at IS NULL;
 """
 
 
+def database_file(store: Path) -> Path:
+    """Return the file of the console that belongs to a store."""
+    return store.with_name(store.name + ".console")
+
+
 class Database:
     """The file. Calls block shortly; any thread may make them.
 
@@ -67,7 +72,7 @@ class Database:
     @classmethod
     def beside(cls, store: Path) -> Database:
         """Open the file of the console that belongs to a store."""
-        return cls(store.with_name(store.name + ".console"))
+        return cls(database_file(store))
 
     def read(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""

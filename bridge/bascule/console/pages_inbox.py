@@ -189,7 +189,8 @@ def _labels(console: Console, calls: Iterable[CallView]) -> list[str]:
 
 def rungs_of(card: Card) -> list[Rung]:
     """Return the grants that can be given with an approval, each with its exact rule."""
-    return [Rung(rung, card.make_grant(rung, 25).describe()) for rung in card.requirement.grantable]
+    words = "as many more as stand below"
+    return [Rung(rung, card.make_grant(rung, 1).describe(words)) for rung in card.requirement.grantable]
 
 
 async def decide_card(visit: Visit) -> Response:

@@ -60,6 +60,16 @@ async def run(visit: Visit) -> Response:
     )
 
 
+async def call(visit: Visit) -> Response:
+    """Show one call of a run with its arguments and result in full."""
+    row = visit.console.find_run(visit.principal, visit.path("run"))
+    view = await asyncio.to_thread(read_run_view, row, visit.console.store)
+    found = view.calls.get(int(visit.path("seq")))
+    if found is None:
+        raise Problem(404, "call_not_found", f"{row.run_id} has no such call")
+    return visit.page("call_page.html", row=row, call=found)
+
+
 class CountQuery(Body):
     """How many events a page shows."""
 
@@ -126,6 +136,7 @@ async def answer_unknown(visit: Visit) -> Response:
 ROUTES = (
     page("/runs", runs),
     page("/runs/{run}", run),
+    page("/runs/{run}/calls/{seq:int}", call),
     page("/live/runs/{run}", live_run),
     page("/runs/{run}/journal", journal),
     page("/runs/{run}/cancel", cancel, "decide", method="POST"),

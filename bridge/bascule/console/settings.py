@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from bascule.bridge.errors import LimitsError
 from bascule.bridge.settings import MIB, SETTINGS
@@ -61,6 +62,10 @@ class Settings:
                 "isolation process is weaker than a container; a server takes it only with"
                 " --unsafe-process-isolation"
             )
+        if self.public_url and not _is_address(self.public_url):
+            raise LimitsError(
+                f"public_url must be http:// or https:// with a host, not {self.public_url!r:.100}"
+            )
         if self.trusted_proxies and not self.proxy_secret_file:
             raise LimitsError("trusted_proxies needs proxy_secret_file: an address alone can be forged")
         for each in self.trusted_proxies:
@@ -76,6 +81,14 @@ class Settings:
             return self.public_url.rstrip("/")
         name = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{name}:{self.port}"
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def read_settings(

@@ -42,7 +42,8 @@ def _render_set(found: TokenSet) -> str:
     lines = [
         f"### {found.name}",
         "",
-        f"{found.tasks:,} tasks, {found.calls:,} calls; their results have {found.result_tokens:,} tokens, of"
+        f"{found.tasks:,} {'task' if found.tasks == 1 else 'tasks'}, {found.calls:,} calls;"
+        f" their results have {found.result_tokens:,} tokens, of"
         f" which {found.returned_tokens:,} came back; {size}.{counted}",
         "",
         "| | input tokens | read once only | output tokens | rounds |",

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from bascule.guest.calls import ToolCall, is_coroutine_like
 from bascule.guest.none_values import VALUE_IS_NONE
+from bascule.guest.stored import isinstance_of
 
 _MEANT: dict[tuple[type, str], str] = {
     (list, "push"): "write `.append(...)`",
@@ -42,6 +43,9 @@ _MEANT: dict[tuple[type, str], str] = {
 
 _Hinted = TypeVar("_Hinted", AttributeError, ImportError)
 
+_SHORT = 3
+"""Names of so few letters, such as `len`, hide in too many others to be what a longer one meant."""
+
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: messages leave the module out
 
 
@@ -49,7 +53,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """Return the known names most like ``name``, best first."""
     from difflib import get_close_matches  # only mistakes pay for the import
 
-    candidates = [item for item in known if item != name]
+    candidates = [item for item in known if item != name and (len(item) > _SHORT or len(name) <= _SHORT + 2)]
     lowered = {item.lower(): item for item in reversed(candidates)}
     found = get_close_matches(name.lower(), lowered, n=count, cutoff=0.66)
     return [lowered[item] for item in found]
@@ -72,7 +76,7 @@ def missing_attribute(value: object, name: str, known: Collection[str]) -> Attri
     """Return the error for a name that ``value`` does not give. It carries no object."""
     if isinstance(value, type):
         text = f"type object {shown_name(value)!r} has no attribute {name!r}"
-        return hinted(AttributeError(text), did_you_mean(name, known))
+        return hinted(AttributeError(text), _of_module(value, name) or did_you_mean(name, known))
     if isinstance(value, ToolCall):
         return AttributeError(value.missing_await())
     if is_coroutine_like(value):
@@ -83,8 +87,22 @@ def missing_attribute(value: object, name: str, known: Collection[str]) -> Attri
         hint = _MEANT.get((kind, name)) or f'it is a dict: write ["{name}"]'
     elif kind is types.NoneType:
         hint = VALUE_IS_NONE
+    elif isinstance_of(kind, BaseException):
+        hint = hint or "`str(error)` is its message, `type(error).__name__` its name"
     shown = "function" if kind is types.MethodType else shown_name(kind)  # a method asks its function
     return hinted(AttributeError(f"{shown!r} object has no attribute {name!r}"), hint)
+
+
+def _of_module(kind: type, name: str) -> str | None:
+    """Return what to write for a name of the module that has a class's name, or of another class in it."""
+    if kind.__module__ != "datetime":
+        return None
+    if (kind.__name__, name) == ("date", "strptime"):
+        return "write `datetime.strptime(text, form).date()`"
+    if (kind.__name__, name) == ("date", "now"):
+        return "write `date.today()`"
+    is_class = name in ("date", "datetime", "time", "timedelta", "timezone")
+    return f"this is the class: add `from datetime import {name}` and write `{name}`" if is_class else None
 
 
 def shown_name(kind: type) -> str:

@@ -119,6 +119,10 @@ def _check_gathered(survey: Survey, call: ast.Call) -> None:
 def _check_call(survey: Survey, call: ast.Call, name: str) -> None:
     if survey.is_caught(call, "TypeError"):
         return
+    if isinstance(survey.parents.get(call), ast.withitem) and survey.tool_of(call.func) is not None:
+        message = f"{name}(...) gives a value, no context manager"
+        survey.find(call, "needless_with", message, f"write `result = await {name}(...)`, without `with`")
+        return
     use = _use(survey, call)
     if use is None and isinstance(survey.parents.get(call), (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
         use = _use_of_name(survey, call)

@@ -6,7 +6,7 @@ import ast
 from typing import cast
 
 from bascule.guest.advice import did_you_mean
-from bascule.guest.schemas import Schema, only_type, problems
+from bascule.guest.schemas import Schema, fields, only_type, problems
 from bascule.guest.signature import describe_parameters, describe_type
 from bascule.guest.survey import Survey
 from bascule.wire import ToolStub
@@ -83,6 +83,8 @@ def _check_call(
         count = f"{len(parameters)} argument{'' if len(parameters) == 1 else 's'}"
         message = f"{name}() takes {count}, got {len(positionals)}"
         survey.find(positionals[len(parameters)], "invalid_arguments", message, usage)
+    if _check_spread(survey, call, stub, positionals, named):
+        return
     bound: dict[str, ast.expr] = dict(zip(parameters, positionals, strict=False))
     for key, (node, value) in named.items():
         if key not in known:
@@ -102,6 +104,31 @@ def _check_call(
     for key, value in bound.items():
         for node, message, hint in problems(value, known[key], stub.parameters, key):
             survey.find(node, "invalid_arguments", f"{name}(): {message}", hint or usage)
+
+
+def _check_spread(
+    survey: Survey,
+    call: ast.Call,
+    stub: ToolStub,
+    positionals: list[ast.expr],
+    named: dict[str, tuple[ast.AST, ast.expr]],
+) -> bool:
+    """Find the fields of a tool's one dict given as arguments of their own, which takes one message."""
+    properties = _properties(stub)
+    if positionals or not named or len(properties) != 1:
+        return False
+    (parameter, schema), *_ = properties.items()
+    inside = fields(schema, stub.parameters)
+    if not inside or parameter in named or not named.keys() <= inside.keys():
+        return False
+    written = ", ".join(f"{key!r}: ..." for key in named)
+    survey.find(
+        call,
+        "invalid_arguments",
+        f"{stub.name}() takes one argument, `{parameter}`, a dict that holds these fields",
+        f"write {stub.name}({parameter}={{{written}}})",
+    )
+    return True
 
 
 def _check_namespaces(survey: Survey) -> None:

@@ -35,7 +35,8 @@ class Failing(msgspec.Struct, frozen=True):
 
     def shown(self, node: ast.AST) -> str:
         """Return the text of an expression on one line, bounded."""
-        shown = " ".join((ast.get_source_segment(self.text, node) or "").split())
+        segment = ast.get_source_segment(self.text, node) if hasattr(node, "lineno") else ast.unparse(node)
+        shown = " ".join((segment or "").split())
         return shown if len(shown) <= _MAX_CHARACTERS else f"{shown[:_MAX_CHARACTERS]}…"
 
     def last_binding(self, name: str, before: int) -> tuple[int, ast.expr | None] | None:
@@ -60,6 +61,36 @@ class Failing(msgspec.Struct, frozen=True):
             isinstance(node, ast.For | ast.comprehension) and node.iter is value
             for node in ast.walk(self.tree)
         )
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """Return the node around a node."""
+        return next((outer for outer in ast.walk(self.tree) if node in children(outer)), None)
+
+    def loop_of(self, value: ast.expr) -> ast.expr | None:
+        """Return what the script goes through when the value is the variable of a loop."""
+        if not isinstance(value, ast.Name):
+            return None
+        return next(
+            (
+                node.iter
+                for node in ast.walk(self.tree)
+                if isinstance(node, ast.For | ast.comprehension)
+                and isinstance(node.target, ast.Name)
+                and node.target.id == value.id
+            ),
+            None,
+        )
+
+    def is_caught_as(self, name: str) -> bool:
+        """Return whether an `except ... as` gives that name."""
+        return any(isinstance(node, ast.ExceptHandler) and node.name == name for node in ast.walk(self.tree))
+
+    def definition(self, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None:
+        """Return the script's own function or class of that name."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
+                return node
+        return None
 
     def function(self, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """Return the script's own function of that name."""

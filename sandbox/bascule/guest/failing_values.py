@@ -57,8 +57,8 @@ def variables_of(error: BaseException) -> dict[str, object]:
     frame = _innermost(error)
     if frame is None:
         return {}
-    names = set(frame.f_code.co_names) | set(frame.f_code.co_varnames)
-    return {**{name: frame.f_globals.get(name) for name in sorted(names)}, **frame.f_locals}
+    names = (name for name in frame.f_code.co_names if name in frame.f_globals)
+    return {**{name: frame.f_globals[name] for name in sorted(names)}, **frame.f_locals}
 
 
 def loop_over_dict(error: TypeError) -> str | None:

@@ -56,13 +56,42 @@ def _unknown_name(survey: Survey, node: ast.Name) -> None:
             node, "unknown_name", f"`{name}` is not imported", f"add `from {home} import {name}` at the top"
         )
         return
-    known = [*survey.tools, *survey.binders, *_GIVEN]
+    if isinstance(parent, ast.Attribute) and _is_tool(survey, parent.attr):
+        hint = f"call the tool by its name, `{parent.attr}(...)`"
+        survey.find(node, "unknown_name", f"`{name}` is not defined", hint)
+        return
+    if _is_caught_class(survey, node):
+        hint = _EXCEPTIONS if not (near := did_you_mean(name, SCRIPT_ERRORS)) else f"{near} {_EXCEPTIONS}"
+        survey.find(node, "unknown_name", f"`{name}` is not defined", hint)
+        return
+    callables = [item for item in survey.binders if is_called and _is_defined(survey, item)]
+    known = [*survey.tools, *(callables if is_called else survey.binders), *_GIVEN]
     near = did_you_mean(name, survey.tools) if is_called else None
     hint = near or did_you_mean(name, known) or (_tools(survey) if is_called else None)
     if is_called:
         survey.find(node, "unknown_tool", f"there is no tool or function named `{name}`", hint)
     else:
         survey.find(node, "unknown_name", f"`{name}` is not defined", hint)
+
+
+_EXCEPTIONS = (
+    "`except ToolError as error` catches what any tool raises, `except ValueError` and its like what that "
+    "class is made from"
+)
+
+
+def _is_caught_class(survey: Survey, node: ast.Name) -> bool:
+    """Whether a name stands behind ``except``."""
+    parent = survey.parents.get(node)
+    if isinstance(parent, ast.Tuple):
+        parent = survey.parents.get(parent)
+    return isinstance(parent, ast.ExceptHandler)
+
+
+def _is_defined(survey: Survey, name: str) -> bool:
+    """Whether a name is bound by a definition or an import, and so can be what a call means."""
+    kinds = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias
+    return any(isinstance(binder, kinds) for binder in survey.binders[name])
 
 
 _LIKELY_HOMES = frozenset(
@@ -154,8 +183,22 @@ def check_module_attributes(survey: Survey) -> None:
         if survey.is_caught(node, "AttributeError"):
             continue
         known = MODULES[module]
-        hint = missing_name(module, node.attr) or _near_or_all(node.attr, known)
+        hint = missing_name(module, node.attr) or _of_class(module, node) or _near_or_all(node.attr, known)
         survey.find(node, "refused_attribute", f"`{module}.{node.attr}` is not available", hint)
+
+
+def _of_class(module: str, node: ast.Attribute) -> str | None:
+    """Return what to write for a name of the class that has the module's own name."""
+    if module != "datetime" or node.attr not in _OF_DATETIME:
+        return None
+    home = "date" if node.attr == "today" else "datetime"
+    written = f"{ast.unparse(node.value)}.{home}.{node.attr}"
+    return f"this is the module: write `{written}(...)`, the class in it"
+
+
+_OF_DATETIME = frozenset(
+    {"combine", "fromisoformat", "fromtimestamp", "now", "strftime", "strptime", "today", "utcnow"}
+)
 
 
 def _near_or_all(name: str, known: Collection[str]) -> str:

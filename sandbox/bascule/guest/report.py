@@ -46,11 +46,21 @@ def describe_exception(error: BaseException, source: Source) -> ScriptError:
     elif isinstance(error, RecursionError):
         kind = "recursion_limit"
         suggestion = "give the function an end condition, or use a loop"
-    suggestion = suggestion or suggest(error, text, source)
+    suggestion = suggestion or _suggestion(error, text, source)
     message = f"{name}: {text}" if text else name
     return source.error(
         kind, bounded(message), line=line, column=column, exception=name, suggestion=suggestion
     )
+
+
+def _suggestion(error: BaseException, text: str, source: Source) -> str | None:
+    try:
+        return suggest(error, text, source)
+    except (Abandoned, RunEnded):
+        raise
+    except Exception:
+        # Values and words may be of any size and form: advice that fails costs the advice, not the report.
+        return None
 
 
 def position(error: BaseException, source: Source) -> tuple[int | None, int | None]:

@@ -135,7 +135,7 @@ def problems(node: ast.expr, schema: Schema, root: Schema, path: str) -> Iterato
     kinds = [wanted] if isinstance(wanted, str) else cast("list[str]", wanted or [])
     if kinds and not _fits(kind, value, kinds):
         names = " or ".join(_TYPE_NAMES.get(name, name) for name in kinds)
-        yield node, f"{path} must be {names}, got {_shown(node)}", None
+        yield node, f"{path} must be {names}, got {_shown(node)}", _rewritten(node, value, kinds)
         return
     if kind == "string" and isinstance(value, str):
         yield from _text_problems(node, value, schema, path)
@@ -145,6 +145,22 @@ def problems(node: ast.expr, schema: Schema, root: Schema, path: str) -> Iterato
         yield from _list_problems(node, schema, root, path)
     elif isinstance(node, ast.Dict):
         yield from _dict_problems(node, schema, root, path)
+
+
+def _rewritten(node: ast.expr, value: object, kinds: list[str]) -> str | None:
+    """Return the argument as it should have been written, when only its form is wrong."""
+    if kinds == ["array"] and not isinstance(node, ast.JoinedStr) and value is not None:
+        return f"write a list: `[{_shown(node)}]`"
+    if not isinstance(value, str):
+        if kinds == ["string"] and isinstance(value, (int, float)) and not isinstance(value, bool):
+            return f'write a text: `"{value}"`'
+        return None
+    text = value.strip()
+    if kinds == ["boolean"] and text.lower() in ("true", "yes", "false", "no"):
+        return f"write `{text.lower() in ('true', 'yes')}`"
+    if kinds[0] in ("integer", "number") and text.isascii() and text.replace(".", "", 1).isdecimal():
+        return f"write the number: `{text}`" if kinds == ["number"] or "." not in text else None
+    return None
 
 
 def _union_problems(node: ast.expr, options: list[Schema], root: Schema, path: str) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 _MAX_CHARACTERS = 160
 _MAX_DEPTH = 4
+_MAX_FIELDS = 20
 _NAMES = {
     "string": "str",
     "integer": "int",
@@ -56,9 +57,22 @@ def describe_type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int
         return " | ".join(_NAMES.get(str(each), "Any") for each in cast("list[object]", kind))
     if kind == "array" and "items" in schema:
         return f"list[{describe_type(schema['items'], root, depth + 1)}]"
+    if kind == "object" and depth <= 1 and schema.get("properties"):
+        return _describe_fields(schema, root, depth)
     if kind == "string" and schema.get("format") in ("date", "date-time", "time"):
         return f"str ({schema['format']}, ISO 8601)"
     return _NAMES.get(str(kind), "Any")
+
+
+def _describe_fields(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    """Return the fields of a dict, those that may be left out with a question mark."""
+    required = set(cast("list[str]", schema.get("required", ())))
+    properties = cast("dict[str, dict[str, Any]]", schema["properties"])
+    parts = [
+        f"{key}{'' if key in required else '?'}: {describe_type(field, root, depth + 2)}"
+        for key, field in list(properties.items())[:_MAX_FIELDS]
+    ]
+    return f"dict {{{', '.join(parts)}}}"
 
 
 def _literal(value: object) -> str:

@@ -26,6 +26,7 @@ RAISES: dict[str, str] = {
     "invalid_arguments": "TypeError",
     "missing_await": "TypeError",
     "needless_await": "TypeError",
+    "needless_with": "TypeError",
     "missing_star": "TypeError",
     "unknown_field": "KeyError",
 }

@@ -6,22 +6,19 @@ of the failing line are looked at.
 
 from __future__ import annotations
 
-import ast
 import itertools
 import json
 import re
 from typing import Final, cast
 
-from bascule.guest.failing import Failing, Place, find_failing
+from bascule.guest.failing import Place, find_failing
 from bascule.guest.failing_values import (
     for_attribute,
     for_key,
     for_name,
-    loop_over_dict,
     plain_text,
-    variables_of,
 )
-from bascule.guest.none_values import VALUE_IS_NONE, explain_none
+from bascule.guest.none_values import VALUE_IS_NONE
 from bascule.guest.position import SCRIPT_FILE
 from bascule.guest.source import Source
 
@@ -37,13 +34,59 @@ _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
         r"list indices must be integers",
         'it is a list: loop over it, or take one item first, as in `rows[0]["name"]`',
     ),
+    (
+        TypeError,
+        r"type (date|datetime|time|Decimal|UUID) is not JSON serializable",
+        "write json.dumps(value, default=str)",
+    ),
+    (
+        TypeError,
+        r"type (set|frozenset) is not JSON serializable",
+        "make a list of it: sorted(...) or list(...)",
+    ),
     (TypeError, r"is not JSON serializable", "use dataclasses.asdict, or json.dumps(value, default=str)"),
+    (TypeError, r"^can only concatenate list", "wrap the one item, `rows + [item]`, or use `.append(item)`"),
     (TypeError, r"can only concatenate str|must be str, not", "use an f-string, or str(...)"),
     (TypeError, r"'decimal.Decimal' and 'float'|'float' and 'decimal.Decimal'", "write Decimal(str(number))"),
     (
         TypeError,
         r"'str' and '(datetime\.)?date(time)?'|'(datetime\.)?date(time)?' and 'str'",
         "make a date of the text first: date.fromisoformat(text) or datetime.fromisoformat(text)",
+    ),
+    (
+        TypeError,
+        r"datetime.datetime( to |' and ')datetime.date\b|datetime.date' and 'datetime.datetime",
+        "a moment and a day: write `.date()` behind the moment",
+    ),
+    (
+        TypeError,
+        r"keyword argument for (__new__|timedelta)\(\)",
+        "timedelta takes weeks, days, hours, minutes, seconds; for months count with date.replace(...)",
+    ),
+    (
+        TypeError,
+        r"^fromisoformat: argument must be str",
+        "seconds are read by datetime.fromtimestamp(n, timezone.utc)",
+    ),
+    (
+        TypeError,
+        r"'async for' requires|'async with'|asynchronous context manager protocol",
+        "write it without `async`: `await` belongs to the call alone",
+    ),
+    (
+        TypeError,
+        r"'(dict|list|str|NoneType)' object does not support the context manager",
+        "this is a plain value: assign it, without `with`",
+    ),
+    (
+        TypeError,
+        r"must be a string.* not '(dict|list)'|^must be real number, not (dict|list)",
+        "this is a whole dict or list: take one of its values first",
+    ),
+    (
+        TypeError,
+        r"^first argument must be callable",
+        "give the type itself: defaultdict(int), or list, set, dict",
     ),
     (
         TypeError,
@@ -54,7 +97,7 @@ _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
     (
         TypeError,
         r"unsupported operand type.*'str'|instances of 'str' and '(int|float)'|'(int|float)' and 'str'|"
-        r"(format|number) is required, not str",
+        r"(format|number) is required, not str|^must be real number, not str|can't convert type 'str' to num",
         "convert the text with int(...) or float(...)",
     ),
     (TypeError, r"unhashable type", "use a tuple, or a text, as the key"),
@@ -117,6 +160,11 @@ _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
     (ZeroDivisionError, r"", "test the divisor first: it is 0 when there is nothing to count"),
     (IndexError, r"Replacement index", "give .format() as many values as the text has braces"),
     (IndexError, r"", "test the length first: the list may be empty"),
+    (
+        RuntimeError,
+        r"^no running event loop",
+        "put it into `async def main():`, and write `await main()` at the end",
+    ),
     (RuntimeError, r"changed size during iteration", "loop over a copy: `for key in list(data):`"),
 )
 
@@ -131,8 +179,11 @@ def suggest(error: BaseException, text: str, source: Source) -> str | None:
     """
     place = _place(error)
     failing = None if place is None else find_failing(source, place)
-    if failing is not None and (found := _explain(failing, error, text)) is not None:
-        return found
+    if failing is not None:
+        from bascule.guest.explanations import explain  # only mistakes pay for the import
+
+        if (found := explain(failing, error, text)) is not None:
+            return found
     if isinstance(error, KeyError):
         return for_key(error)
     if isinstance(error, NameError):
@@ -148,7 +199,7 @@ def suggest(error: BaseException, text: str, source: Source) -> str | None:
     if isinstance(error, TypeError) and "NoneType" in text:
         return VALUE_IS_NONE
     if isinstance(error, TypeError) and "object is not callable" in text:
-        return "a variable hides the function: choose another name"
+        return "this is no function; if its name once was one, a variable hides it: choose another name"
     return next(
         (hint for kind, words, hint in _HINTS if isinstance(error, kind) and re.search(words, text)), None
     )
@@ -164,54 +215,3 @@ def _place(error: BaseException) -> Place | None:
             found = next(itertools.islice(code.co_positions(), traceback.tb_lasti // 2, None), None)
         traceback = traceback.tb_next
     return None if found is None or None in found else cast("Place", found)
-
-
-def _explain(failing: Failing, error: BaseException, text: str) -> str | None:
-    """Return what the text of the script itself says about the mistake."""
-    if isinstance(error, TypeError | AttributeError) and "NoneType" in text:
-        return explain_none(failing, text)
-    node = failing.node
-    if isinstance(error, TypeError) and "object is not callable" in text and isinstance(node, ast.Call):
-        return _hidden_function(failing, node)
-    if isinstance(error, TypeError) and "string indices must be" in text:
-        return loop_over_dict(error) or _loop_over_result(failing, error)
-    if isinstance(error, TypeError) and (
-        counted := re.search(r"\.\w+\(\) takes (\d+) pos\w+ arg\w+ but (\d+)", text)
-    ):
-        one_more = int(counted[2]) == int(counted[1]) + 1
-        return "the first parameter of a method is `self`" if one_more else None
-    if isinstance(error, KeyError) and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return f"give .format() a value for {text}" if node.func.attr in ("format", "format_map") else None
-    return None
-
-
-def _hidden_function(failing: Failing, call: ast.Call) -> str | None:
-    binding = failing.last_binding(call.func.id, call.lineno) if isinstance(call.func, ast.Name) else None
-    if binding is None:
-        return None
-    name = failing.shown(call.func)
-    return f"`{name}` was assigned in line {binding[0]}, which hides the function: choose another name"
-
-
-def _loop_over_result(failing: Failing, error: BaseException) -> str | None:
-    """Explain a text that is a key, because the script loops over a dict that it gave no name."""
-    node = failing.node
-    if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)):
-        return None
-    name = node.value.id
-    for loop in ast.walk(failing.tree):
-        if not (isinstance(loop, ast.For | ast.comprehension) and isinstance(loop.target, ast.Name)):
-            continue
-        if loop.target.id == name and isinstance(loop.iter, ast.Call | ast.Await):
-            result = failing.shown(loop.iter)
-            if isinstance(loop, ast.comprehension):  # from Python 3.12 on its variable is gone by now
-                return f"a loop over a dict gives its keys: loop over the list in what `{result}` gave"
-            key = variables_of(error).get(name)
-            if type(key) is not str:
-                return None
-            inner = f"({result})" if isinstance(loop.iter, ast.Await) else result
-            return (
-                f"`{result}` gave a dict, and a loop over a dict gives its keys, here {key[:60]!r}: "
-                f"loop over the list in it, such as `{inner}[{key[:60]!r}]`"
-            )
-    return None

@@ -5,18 +5,21 @@ Trusts the engine and this installation, never a guest.
 
 from bascule.sandbox.backend import Isolation, build_bundle, open_backend
 from bascule.sandbox.context import build_context
-from bascule.sandbox.differences import describe_differences, unused_runtimes, usable_runtimes
+from bascule.sandbox.differences import (
+    describe_differences,
+    describe_machines,
+    unused_runtimes,
+    usable_runtimes,
+)
 from bascule.sandbox.engine import EngineInfo, find_engine
 from bascule.sandbox.errors import SandboxClosed, SandboxError, image_mismatch
 from bascule.sandbox.image import (
     GuestImage,
-    ImageContents,
     build_image,
     ensure_image,
-    inspect_contents,
-    read_sbom,
     remove_images,
 )
+from bascule.sandbox.image_contents import ImageContents, inspect_contents, read_sbom
 from bascule.sandbox.limits import PoolLimits, SandboxLimits
 from bascule.sandbox.oci_bundle import bundle_sbom
 from bascule.sandbox.oci_runtime import DIFFERENCES as RUNTIME_DIFFERENCES
@@ -49,6 +52,7 @@ __all__ = [
     "build_image",
     "bundle_sbom",
     "describe_differences",
+    "describe_machines",
     "engine_differences",
     "ensure_image",
     "find_engine",

@@ -113,14 +113,22 @@ def _builder(program: RuntimeProgram) -> RuntimeProgram:
 
 
 def check_runtime(engine: Engine, runtime: str | None) -> None:
-    """Refuse a runtime that the engine does not have.
+    """Refuse a runtime that the engine does not have, or would not use.
 
     Raises:
         SandboxError: ``isolation_unsupported`` with those it has.
     """
+    info = engine.info()
+    if info.is_podman and runtime not in (None, info.default_runtime):
+        # Its API takes the name of any runtime, one that is not installed too, and runs its own.
+        raise SandboxError(
+            "isolation_unsupported",
+            f"podman at {engine.host} runs every container with {info.default_runtime}, whatever it is asked "
+            f"for; start its service with `podman --runtime {runtime} system service`",
+        )
     if runtime is None or runtime.startswith("io.containerd."):
         return  # the second is a path of its own that newer engines take without configuration
-    known = engine.info().runtimes
+    known = info.runtimes
     if runtime not in known:
         raise SandboxError(
             "isolation_unsupported",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Final
 
 from bascule.sandbox.engine import EngineInfo
@@ -56,7 +57,7 @@ def describe_differences(engine: EngineInfo) -> list[str]:
 
 def unused_runtimes(engine: EngineInfo) -> list[str]:
     """Return one sentence for each runtime that is installed here and that the engine was not told of."""
-    if not engine.local:
+    if not engine.local or engine.is_podman:
         return []
     return [
         f"{name} is installed and the engine does not know it: add it to `runtimes` in dockerd's daemon.json"
@@ -66,8 +67,26 @@ def unused_runtimes(engine: EngineInfo) -> list[str]:
     ]
 
 
+def describe_machines(engine: EngineInfo, *, kvm: Path = Path("/dev/kvm")) -> list[str]:
+    """Say whether sandboxes can be virtual machines here, where the engine offers none.
+
+    Args:
+        kvm: the device that Kata's machines need.
+    """
+    if not engine.local or engine.is_podman or any("kata" in name for name in engine.runtimes):
+        return []
+    if not kvm.exists():
+        return [f"sandboxes cannot be virtual machines here: no {kvm}, which Kata needs"]
+    return ["no sandbox is a virtual machine here: the engine has no Kata among its runtimes"]
+
+
 def usable_runtimes(engine: EngineInfo) -> list[str]:
-    """Return the engine's runtimes under the names that operators use, the default first."""
+    """Return the engine's runtimes under the names that operators use, the default first.
+
+    Podman names all that it has heard of, installed or not, and uses its default whatever it is asked for.
+    """
+    if engine.is_podman:
+        return [engine.default_runtime]
     names = {name for name in engine.runtimes if not name.startswith("io.containerd.")}
     names |= {name for name in engine.runtimes if "kata" in name}  # its only name in newer engines
     return sorted(

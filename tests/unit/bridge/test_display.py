@@ -28,6 +28,8 @@ from bascule.bridge.display import show, show_block, show_json
         ("Müller, Señor Ångström", "Müller, Señor Ångström"),
         ("Привет, мир", "Привет, мир"),
         ("日本語", "日本語"),
+        ("на https://почта.рф/путь", "на https://\\u043f\\u043e\\u0447\\u0442\\u0430.\\u0440\\u0444/путь"),
+        ("http://müller@例え.jp:80", "http://m\\u00fcller@\\u4f8b\\u3048.jp:80"),
         ("हिन्दी", "हिन्दी"),
         ("e\u0301", "e\\u0301"),
         ("हिंदी", "हिंदी"),
@@ -82,6 +84,12 @@ def test_json_escapes_what_json_leaves_raw() -> None:
     assert show_json('{"to":"\u202emoc.elpmaxe","x":"\U000e0041"}'.encode()) == (
         '{"to":"\\u202emoc.elpmaxe","x":"\\udb40\\udc41"}'
     )
+
+
+def test_a_host_in_json_ends_where_its_text_ends() -> None:
+    data = json.dumps({"a": "https://ш.рф", "b": "ш"}, ensure_ascii=False, separators=(",", ":")).encode()
+    assert show_json(data) == '{"a":"https://\\u0448.\\u0440\\u0444","b":"ш"}'
+    assert json.loads(show_json(data)) == json.loads(data)
 
 
 def test_no_text_can_pose_as_the_end_of_a_text_in_json() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import stat
 import threading
@@ -27,6 +28,7 @@ from bascule.bridge.journal import EventKind
 from bascule.bridge.memory_store import MemoryStore
 from bascule.bridge.sqlite_schema import SCHEMA_VERSION
 from bascule.bridge.sqlite_store import SqliteStore
+from bascule.bridge.sqlite_writer import ROOM_AFTER, ROOM_BYTES
 from bascule.bridge.store import Answer, RunRecord, Store
 from tests.unit.bridge.cards import make_record
 
@@ -418,3 +420,28 @@ def test_what_is_asked_of_some_approvals_costs_nothing_for_all_others(
     store.close()
     assert "SEARCH approvals USING INDEX sqlite_autoindex_approvals_1 (id=?)" in plans
     assert not any("approvals_by_state" in plan for plan in plans)
+
+
+async def test_a_log_that_was_given_room_ahead_holds_what_was_written_and_does_not_grow(
+    file: Path, tmp_path: Path
+) -> None:
+    store = SqliteStore(file)
+    journal = store.open_journal(row())
+    log = file.with_name(f"{file.name}-wal")
+    sizes: list[int] = []
+    for number in range(3 * ROOM_AFTER):
+        journal.append(EventKind.DISPATCHED, seq=number)
+        await journal.commit()  # one after the other on the writer's thread, as is what gives room
+        sizes.append(log.stat().st_size)
+    assert sizes[0] < ROOM_BYTES
+    assert set(sizes[ROOM_AFTER:]) == {ROOM_BYTES}
+    left = tmp_path / "left"  # by a host that dies now
+    left.mkdir()
+    for each in (file, log):
+        shutil.copy(each, left / each.name)
+    found = SqliteStore(left / file.name)
+    again = found.journal("run-1")
+    assert again is not None
+    assert [entry.facts["seq"] for entry in again.entries] == list(range(3 * ROOM_AFTER))
+    found.close()
+    store.close()

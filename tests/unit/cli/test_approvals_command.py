@@ -77,6 +77,7 @@ def test_what_waits_is_listed_and_shown_made_safe(store: Path, record: ApprovalR
     assert "\u202e" not in shown.stdout
     lines = run("approvals", "list", "--store", store, "--json").stdout.splitlines()
     assert json.loads(lines[0])["arguments"] == {"body": "hi\u202e", "to": "x@example.com"}
+    assert run("approvals", "show", record.id, "--store", store, "--json").stdout == f"{lines[0]}\n"
 
 
 def test_approving_needs_the_digest_that_was_shown(store: Path, record: ApprovalRecord) -> None:
@@ -160,6 +161,9 @@ def test_explain_without_rules_explains_the_defaults(files: list[str]) -> None:
     assert "matches  ask    default:effect: the tool's effects are 'once'" in said.stdout
 
 
-@pytest.mark.parametrize("args", [["mail.sent"], ["mail.send", "{}"], ["mail.send", "no json"]])
+@pytest.mark.parametrize("args", [["mail.sent"], ["mail.send", "{}"], ["mail.send", "[1]"]])
 def test_explain_says_what_never_reaches_policy(files: list[str], args: list[str]) -> None:
     assert run("policy", "explain", *args, *files).exit_code == Exit.FAILED
+    said = run("policy", "explain", "mail.send", "no json", *files)
+    assert said.exit_code == Exit.USAGE
+    assert "ARGS is no JSON object" in said.stderr

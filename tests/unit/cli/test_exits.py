@@ -26,7 +26,7 @@ from bascule.bridge.result import Status
 from bascule.bridge.settings import SETTINGS
 from bascule.cli.exits import MEANINGS, Exit, exit_for_error, exit_for_rehearsal, exit_for_result
 from bascule.cli.main import main
-from bascule.cli.progress import Progress
+from bascule.cli.progress import MAX_CALLS, Progress
 from bascule.cli.remote import RemoteError
 from bascule.cli.summary import MAX_ROWS, print_account, print_receipts, print_result
 from bascule.sandbox import SandboxError
@@ -95,13 +95,13 @@ def test_every_error_of_the_host_has_its_exit(error: BasculeError, code: Exit) -
 def test_every_exit_is_in_the_help_and_in_the_documentation(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["bascule", "--help"])
+    monkeypatch.setattr(sys, "argv", ["bascule", "-h"])
     with pytest.raises(SystemExit):
         main()
     help_text = " ".join(capsys.readouterr().out.split())
     documentation = (ROOT / "docs" / "cli.md").read_text()
     for code, meaning in MEANINGS.items():
-        assert f"{int(code)}: {meaning}." in help_text
+        assert f"{int(code)} {meaning}" in help_text
         assert f"| {int(code)} | {meaning} |" in documentation
 
 
@@ -201,4 +201,24 @@ def test_progress_is_plain_lines_where_there_is_no_terminal() -> None:
         "   1 send waits for approval why",
         "   1 send done in 250 ms",
         "   1 send denied in 250 ms why",
+    ]
+
+
+def test_a_script_of_many_calls_is_not_told_call_by_call_but_where_one_fails() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream)
+    for seq in range(1, 1_000):
+        progress(Event(name="call.started", run_id="r", at=0.0, seq=seq, tool="look"))
+    for seq in range(1, 1_000):
+        name: EventName = "call.failed" if seq == 900 else "call.completed"
+        progress(Event(name=name, run_id="r", at=0.0, seq=seq, tool="look", text="why"))
+    for name in ("call.waiting_approval", "call.started", "call.completed"):
+        progress(Event(name=name, run_id="r", at=0.0, seq=1_000, tool="put", text="{}"))
+    lines = stream.getvalue().splitlines()
+    assert lines[:MAX_CALLS] == [f"{seq:>4} look done" for seq in range(1, MAX_CALLS + 1)]
+    assert lines[MAX_CALLS:] == [
+        "     further calls are told where they wait or fail",
+        " 900 look failed why",
+        "1000 put waits for approval {}",
+        "1000 put done",
     ]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
 import socket
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -175,6 +180,31 @@ def test_a_rehearsal_lists_what_is_wanted_and_ends_well_where_it_cannot_go_on(fo
     assert call(*command, "--rehearse").exit_code == Exit.FAILED
 
 
+def test_a_rehearsal_as_json_has_what_is_wanted_and_the_result(folder: Path) -> None:
+    command = ("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "-q")
+    (folder / "script.py").write_text("put(2)\n")
+    done = call(*command, "--rehearse", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["complete"]
+    assert told["wanted"] == [
+        {
+            "seq": 1, "tool": "put", "effects": "once", "arguments": {"n": 2}, "line": 1,
+            "verdict": "ask", "rules": ["default:effect"],
+        }
+    ]  # fmt: skip
+    assert told["result"]["status"] == "ok"
+
+
+def test_a_rehearsal_of_a_script_with_a_mistake_shows_where_it_is(folder: Path) -> None:
+    command = ("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "-q")
+    (folder / "script.py").write_text("putt(2)\n")
+    done = call(*command, "--rehearse")
+    assert done.exit_code == Exit.REFUSED
+    assert "The script did not come to its end (refused):\nNameError (line 1)" in done.stdout
+    assert "hint: did you mean" in done.stdout
+
+
 def test_a_refused_script_brought_nothing_back(folder: Path) -> None:
     (folder / "script.py").write_text("putt(2)\n")
     done = call("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process")
@@ -194,6 +224,33 @@ def test_a_recording_replays_and_a_changed_one_does_not(folder: Path) -> None:
     changed = call("runs", "replay", recording, "--isolation", "process")
     assert changed.exit_code == Exit.DIVERGED
     assert call("runs", "replay", folder / "none.jsonl").exit_code == Exit.NO_INPUT
+    assert "a run of a store needs --store FILE" in call("runs", "replay", "run-0123456789").stderr
+
+
+def test_a_recording_with_nowhere_to_go_is_told_before_anything_runs(folder: Path) -> None:
+    command = ("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process")
+    done = call(*command, "--approve", "all", "--record", folder / "none" / "run.jsonl")
+    assert done.exit_code == Exit.USAGE, done.output
+    assert "there is no folder" in done.stderr
+    assert "put" not in done.stderr
+    rehearsed = call(*command, "--rehearse", "--record", folder / "run.jsonl")
+    assert "a rehearsal is not recorded" in rehearsed.stderr
+
+
+def test_a_recording_that_cannot_be_written_at_the_end_does_not_cost_the_result(folder: Path) -> None:
+    recording = folder / "recordings" / "run.jsonl"
+    recording.parent.mkdir()
+    # The tool takes the folder away while the run goes on.
+    (folder / "tools.py").write_text(
+        TOOLS.replace("return n * 10", f"__import__('os').rmdir({str(recording.parent)!r}); return n * 10")
+    )
+    done = call(
+        *("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "--json"),
+        *("--approve", "all", "--record", recording),
+    )
+    assert done.exit_code == Exit.INTERNAL, done.output
+    assert json.loads(done.stdout)["value"] == [2, 20]
+    assert "the recording cannot be written" in done.stderr
 
 
 def test_a_suspended_run_is_cancelled(folder: Path) -> None:
@@ -210,6 +267,8 @@ def test_a_suspended_run_is_cancelled(folder: Path) -> None:
     assert "cancelled" in str(late.exception)
     listed = call("runs", "list", "--store", store, "--json")
     assert json.loads(listed.stdout)["outcome"] == "cancelled"
+    replayed = call("runs", "replay", run_id, "--store", store, "--isolation", "process")
+    assert "was cancelled; only scripts that came to an end" in str(replayed.exception)
 
 
 def test_a_run_without_a_terminal_waits_in_its_store_and_the_printed_commands_carry_it_on(
@@ -321,6 +380,89 @@ def test_a_resume_without_a_terminal_decides_nothing(folder: Path) -> None:
     assert put["approved_by"] == whoami()  # directly, not by the grant that came with it
 
 
+def test_approvers_of_a_group_of_the_rules_decide_without_naming_the_rules_again(folder: Path) -> None:
+    (folder / "rules.yaml").write_text(
+        f"version: 1\ngroups: {{ops: [{json.dumps(whoami())}]}}\n"
+        "rules:\n  - {id: r, effect: ask, match: {tool: put},\n"
+        "     approval: {approvers: {groups: [ops]}, self_approval: true}}\n"
+        "  - {id: s, effect: ask, match: {tool: put}, approval: {quorum: 2}}\n"
+    )
+    store = folder / "runs.db"
+    begun = call(
+        *("run", folder / "script.py", "--tools", folder / "tools.py", "--isolation", "process", "-q"),
+        *("--store", store, "--policy", folder / "rules.yaml", "--user", "ann"),
+    )
+    assert begun.exit_code == Exit.SUSPENDED, begun.output
+    (approval,) = [
+        json.loads(line) for line in call("approvals", "list", "--store", store, "--json").stdout.splitlines()
+    ]
+    about = (approval["id"], "--digest", approval["digest"], "--store", store)
+    decided = call("approvals", "approve", *about)
+    assert decided.exit_code == 0, decided.output
+    assert decided.stdout == f"{approval['id']} pending\n"
+    # The group of the rule file counted; what is still missing is said.
+    assert "counted; also needed: rule s: anybody, 2 people, not the one the run is for" in decided.stderr
+    other = call(
+        *("runs", "resume", approval["run_id"], "--store", store, "--tools", folder / "tools.py"),
+        *("--isolation", "process", "-q"),
+    )
+    assert "begun with --policy" in other.stderr
+    assert f"{folder / 'rules.yaml'}, and goes on without" in other.stderr
+    (folder / "rules.yaml").unlink()
+    (again,) = [
+        json.loads(line) for line in call("approvals", "list", "--store", store, "--json").stdout.splitlines()
+    ]
+    late = call(
+        "approvals", "approve", again["id"], "--digest", again["digest"], "--store", store, "--grant", "once"
+    )
+    assert "rules the run was begun with do not count" in late.stderr
+
+
+def test_an_unknown_outcome_is_asked_about_and_not_waited_for_without_a_terminal(folder: Path) -> None:
+    (folder / "tools.py").write_text(
+        TOOLS.replace("return n * 10", "__import__('os').kill(__import__('os').getpid(), 9)")
+    )
+    store = folder / "runs.db"
+    flags = (
+        "--tools",
+        str(folder / "tools.py"),
+        "--isolation",
+        "process",
+        "-q",
+        "--store",
+        str(store),
+        "--hold-warm-s",
+        "0",
+    )
+    bascule = (sys.executable, "-m", "bascule.cli.main")
+    killed = subprocess.run(
+        [*bascule, "run", str(folder / "script.py"), *flags, "--approve", "all"],
+        capture_output=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    with closing(sqlite3.connect(store)) as connection, connection:
+        ((run_id,),) = connection.execute("SELECT run_id FROM runs").fetchall()
+        connection.execute("UPDATE runs SET lease_until = 0")  # as if the time of its host were over
+    resumed = call("runs", "resume", run_id, *flags, "--approve", "all")
+    assert resumed.exit_code == Exit.SUSPENDED, resumed.output
+    assert f"bascule runs resolve {run_id} 2" in resumed.stderr
+    # Who says that people are elsewhere waits for them, and is told what they have to do.
+    with subprocess.Popen(
+        [*bascule, "runs", "resume", run_id, *flags, "--approve", "console"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as waiting:  # fmt: skip
+        assert waiting.stderr is not None
+        assert "isolation" in waiting.stderr.readline()
+        assert f"bascule: {run_id} waits: " in waiting.stderr.readline()
+        assert f"bascule runs resolve {run_id} 2" in waiting.stderr.readline()
+        assert call("runs", "resolve", run_id, "2", "--store", store, "--happened", "20").exit_code == 0
+        answer = waiting.communicate(timeout=60)[0]
+    assert answer == "begin\n[\n  2,\n  20\n]\n"
+    assert waiting.returncode == 0
+
+
 def test_a_console_that_does_not_answer_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BASCULE_TOKEN", "x")
     with socket.socket() as free:
@@ -329,6 +471,19 @@ def test_a_console_that_does_not_answer_is_named_with_the_reason(monkeypatch: py
     assert isinstance(failed, BasculeError)
     assert "Connection refused" in str(failed)
     assert exit_for_error(failed) == Exit.UNAVAILABLE
+
+
+def test_a_script_or_a_store_that_cannot_be_used_is_named_in_words(folder: Path) -> None:
+    tools = ("--tools", folder / "tools.py", "--isolation", "process")
+    (folder / "latin.py").write_bytes(b"# caf\xe9\n")
+    for script, why in (("none.py", "No such file or directory"), ("latin.py", "is not UTF-8 text (byte 6)")):
+        done = call("run", folder / script, *tools)
+        assert done.exit_code == Exit.NO_INPUT
+        assert done.stderr.strip().endswith(why)
+        assert "Errno" not in done.stderr
+    nowhere = call("run", folder / "script.py", *tools, "--store", folder / "none" / "runs.db")
+    assert nowhere.exit_code == Exit.CONFIGURATION
+    assert "there is no folder" in nowhere.stderr
 
 
 def test_mistakes_of_the_operator_are_named(folder: Path) -> None:

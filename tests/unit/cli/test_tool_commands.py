@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from bascule.bridge import Executor
 from bascule.bridge.sqlite_store import SqliteStore
+from bascule.cli.exits import Exit
 from bascule.cli.main import app
 from bascule.cli.run import read_secrets
 from bascule.tools import load_tools
@@ -195,3 +196,4 @@ def test_stubs_show_the_shapes_that_a_store_has_seen(tmp_path: Path) -> None:
     assert "class LookResult(TypedDict):\n    hits: int\n" in shown
     assert "# result as observed" in shown
     assert "LookResult" not in run("list", "--tools", spec, "--stubs")[1]
+    assert run("list", "--tools", spec, "--observed", str(tmp_path / "runs.db"))[0] == Exit.USAGE

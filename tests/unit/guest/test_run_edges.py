@@ -151,7 +151,7 @@ def test_a_limit_holds_while_the_outcome_is_put_into_words(script: str) -> None:
             "page, n = {'a': 1, 'b': 2}, 5\nfor row in page:\n    row['id']",
             "a loop over a dict gives its keys",
         ),
-        ("text = 'abc'\nother = {'x': 1}\ntext['id']", "json.loads parses text"),
+        ("text = 'abc'\nother = {'x': 1}\ntext['id']", "`text` is the text 'abc', not a dict"),
     ],
 )
 def test_a_failure_says_what_to_write_instead(script: str, suggestion: str | None) -> None:

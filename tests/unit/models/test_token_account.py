@@ -224,9 +224,9 @@ async def test_the_command_counts_stores_recordings_and_the_runs_of_a_transcript
 
     kept = str(tmp_path / "runs.db")
     assert "2 tasks, 5 calls" in told("--store", kept).stdout
-    assert "1 tasks, 4 calls" in told(str(tmp_path / "run.jsonl")).stdout
+    assert "1 task, 4 calls" in told(str(tmp_path / "run.jsonl")).stdout
     spoken = told(str(tmp_path / "talk.jsonl"), "--store", kept)
-    assert "1 tasks, 4 calls" in spoken.stdout
+    assert "1 task, 4 calls" in spoken.stdout
     assert "the provider counted 1,234 tokens in, 56 out" in spoken.stderr
     assert "1 runs that are not there whole were left out" in spoken.stderr
     assert "needs --store" in told(str(tmp_path / "talk.jsonl")).stderr

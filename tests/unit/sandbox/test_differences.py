@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bascule.sandbox import EngineInfo, describe_differences, unused_runtimes, usable_runtimes
+from bascule.sandbox import (
+    EngineInfo,
+    describe_differences,
+    describe_machines,
+    unused_runtimes,
+    usable_runtimes,
+)
 
 PLAIN = EngineInfo(
     host="unix:///var/run/docker.sock",
@@ -56,6 +62,23 @@ def test_the_default_runtime_is_tried_first_and_each_once() -> None:
 def test_kata_is_found_under_the_only_name_that_newer_engines_have_for_it() -> None:
     engine = replace(PLAIN, runtimes=("io.containerd.kata.v2", "io.containerd.runc.v2", "runc"))
     assert usable_runtimes(engine) == ["runc", "io.containerd.kata.v2"]
+
+
+def test_it_is_said_why_no_sandbox_is_a_virtual_machine(tmp_path: Path) -> None:
+    kvm = tmp_path / "kvm"
+    assert describe_machines(PLAIN, kvm=kvm) == [
+        f"sandboxes cannot be virtual machines here: no {kvm}, which Kata needs"
+    ]
+    kvm.write_bytes(b"")
+    assert "no Kata among its runtimes" in describe_machines(PLAIN, kvm=kvm)[0]
+    assert describe_machines(replace(PLAIN, runtimes=("io.containerd.kata.v2",)), kvm=kvm) == []
+    assert describe_machines(replace(PLAIN, local=False), kvm=kvm) == []
+
+
+def test_of_podman_only_the_runtime_is_usable_that_it_uses_whatever_it_is_asked_for() -> None:
+    podman = replace(PLAIN, name="Podman Engine", runtimes=("crun", "kata", "runc"), default_runtime="crun")
+    assert usable_runtimes(podman) == ["crun"]
+    assert unused_runtimes(podman) == []
 
 
 def test_a_runtime_that_is_installed_and_that_the_engine_was_not_told_of_is_named(

@@ -196,12 +196,16 @@ def _broken(spec: str, error: BaseException) -> ToolLoadError:
         where = f"{own[-1].filename}:{own[-1].lineno}" if own else spec
     file = where.rpartition(":")[0]
     if file and os.path.realpath(file) == os.path.realpath(spec):  # where says it, with the line
-        return ToolLoadError("tool_source_broken", f"{spec}:{where.rpartition(':')[2]}: {_words(error)}")
-    return ToolLoadError("tool_source_broken", f"{spec}: {where}: {_words(error)}")
+        return ToolLoadError(
+            "tool_source_broken", f"{spec}:{where.rpartition(':')[2]}: {_words(error, where)}"
+        )
+    return ToolLoadError("tool_source_broken", f"{spec}: {where}: {_words(error, where)}")
 
 
-def _words(error: BaseException) -> str:
+def _words(error: BaseException, where: str) -> str:
     text = error.msg if isinstance(error, SyntaxError) else str(error)  # its str names the file again
+    if isinstance(error, ToolDefinitionError) and error.location and where.endswith(f"/{error.location}"):
+        text = text.removesuffix(f" ({error.location})")
     return f"{type(error).__name__}: {text}"
 
 
@@ -212,8 +216,8 @@ def _from_module(spec: str, module: ModuleType) -> list[AnyTool]:
     if not found:
         raise ToolLoadError(
             "tool_source_empty",
-            f"{spec}: {_file_of(module)} has no tools; decorate functions with @tool, set TOOLS, "
-            f"or name one: {spec}:attr",
+            f"{spec}: {'it' if spec.endswith('.py') else _file_of(module)} has no tools; decorate functions"
+            f" with @tool, set TOOLS, or name one: {spec}:attr",
         )
     return _from_value(spec, found, {})
 

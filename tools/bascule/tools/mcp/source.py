@@ -169,7 +169,8 @@ class McpSource:
             ):
                 continue
             if confirm:
-                return self.confirm(each, by=by, effects=effects)
+                kept = self.confirm(each, by=by, effects=effects)
+                return self._states[server].server.effects_of(tool) or kept  # what the file says decides
             self._confirmations.refuse(server, definition, by=by, reason=reason)
             return None
         raise ToolLoadError(

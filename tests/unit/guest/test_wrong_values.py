@@ -1,0 +1,202 @@
+"""What a script is told about the very values of the line that failed: what they are, and what to write."""
+
+# ruff: noqa: E501  scripts read better unbroken
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bascule.guest.failing import find_failing
+from bascule.guest.source import Source
+from bascule.guest.wrong_calls import own_argument
+from tests.unit.guest.harness import run
+
+
+def page(word: str = "") -> dict[str, Any]:
+    """Return a page of rows; the fields of its rows have the forms in which services send them."""
+    rows: list[dict[str, Any]] = [
+        {
+            "id": "R1",
+            "amount": "12.50",
+            "day": "2025-03-31",
+            "at": "2025-03-31T10:00:00+02:00",
+            "tags": ["a"],
+        },
+        {"id": "R2", "amount": "7", "day": "2025-04-01", "at": "2025-04-01T10:00:00+02:00", "tags": []},
+    ]
+    return {"rows": rows, "next": None}
+
+
+def flaky() -> int:
+    """Fail as a service that is busy."""
+    raise ConnectionError("busy, try again")
+
+
+TOOLS: dict[str, Callable[..., Any]] = {"page": page, "flaky": flaky}
+ROWS = "rows = page()['rows']\n"
+ROW = "row = page()['rows'][0]\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "suggestion"),
+    [
+        ("p = page()\np[0]", "`p` is a dict with 'rows', 'next': write `p['rows'][0]`"),
+        ("p = page()\np[:5]", "`p` is a dict with 'rows', 'next': write `p['rows'][:5]`"),
+        ("p = {'a': 1}\np[:5]", "slice the list in it, or `list(p.items())`"),
+        ("p = {'1': 2}\nn = 1\np[n]", "the keys of `p` are texts: write `p[str(n)]`"),
+        ("p = {1: 2}\nn = '1'\np[n]", "the keys of `p` are numbers: write `p[int(n)]`"),
+        ("p = {}\np['a']", "`p` is empty"),
+        ("p = {'a': 1}\np['b']", "its keys are: 'a'"),
+        ("p = {k: 1 for k in range(40)}\np['b']", "28, 29 and 10 more"),
+        ("p = {10**5000: 1}\np['b']", "its keys are: "),
+        ("d = {}\nk = 'x'\nd[k] += 1", "write `d[k] = d.get(k, 0) + 1`"),
+        ("d = {}\nk = 'x'\nd[k].append(1)", "write `d.setdefault(k, []).append(...)`"),
+        ("d = {}\nk = 'x'\nd[k].add(1)", "write `d.setdefault(k, set()).add(...)`"),
+        ("d = {}\nk = 'x'\nd[k]['n'] = 1", "write `d.setdefault(k, {})['n'] = ...`"),
+        ("from collections import defaultdict\nd = defaultdict()\nd['x'] += 1", "write `defaultdict(int)`"),
+        (ROWS + "rows['id']", "loop over it, or take one item first, as in `rows[0]['id']`"),
+        (ROWS + "rows['name']", "loop over it; its items are dicts with 'id', 'amount'"),
+        (ROWS + "rows['0']", "write `rows[0]`, without quotes"),
+        (ROWS + "rows[len(rows) / 2]", "write `//` or int(...)"),
+        (ROWS + "rows[2]", "`rows` has 2 items: the last is `rows[-1]`"),
+        (ROWS + "x = [rows]\nx['id']", "`x` is a list of lists"),
+        ("x = [('a', 1)]\nx['a']", "as in `x[0]`; the first is a tuple"),
+        ("x = []\nx[0]", "`x` is empty: test for that first, `if x:`"),
+        ("import sys\nsys.argv[1]", "scripts get no arguments: assign the value"),
+        ("x = '{\"a\": 1}'\nx['a']", "parse it first, `json.loads(x)['a']`"),
+        (ROW + "for t in row['tags']:\n    t['name']", "going through `row['tags']` gives texts"),
+        ("try:\n    flaky()\nexcept ToolError as e:\n    print(e['message'])", "`str(e)` is its message"),
+        (
+            "import asyncio\nfor x in await asyncio.gather(flaky(), return_exceptions=True):\n    print(x['n'])",
+            "test `isinstance(x, Exception)` first",
+        ),
+        ("x = page\nx['rows']", "`x` is the tool itself: call it, `page(...)`"),
+        ("x = page\nfor y in x:\n    pass", "`x` is the tool itself: call it, `page(...)`"),
+        (
+            "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor() as pool:\n"
+            "    f = pool.submit(page)\n    f['rows']",
+            "`f` is a future: `f.result()` is its value",
+        ),
+        (
+            "import asyncio\nasync def f():\n    return [1]\nt = asyncio.create_task(f())\nt[0]\nawait t",
+            "`t` is a task: `await t` gives its value",
+        ),
+        (ROW + "row['amount'] * 1.5", "`float(row['amount'])`"),
+        (ROW + "1 + row['amount']", "`row['amount']` is the text '12.50': convert the text"),
+        (ROW + "total = 0.0\ntotal += row['amount']", "`float(row['amount'])`"),
+        (ROW + "from decimal import Decimal\nDecimal(1) + row['amount']", "`Decimal(row['amount'])`"),
+        ("n, word = 3, 'apples'\nn + word", "join texts with an f-string, or `str(n)`"),
+        ("n, word = 3, 'apples'\nn < word", "`word` is the text 'apples', not a number"),
+        (ROW + "row['at'] - row['at']", "`datetime.fromisoformat(row['at']) - datetime.fromisoformat(row['at'])`"),
+        ("a = '3'\na - a", "`float(a) - float(a)`"),
+        (ROW + "from datetime import date\ndate(2025, 1, 1) < row['day']", "`date.fromisoformat(row['day'])`"),
+        (
+            ROW + "from datetime import date\ndate(2025, 1, 1) < row['at']",
+            "`datetime.fromisoformat(row['at']).date()`",
+        ),
+        ("from datetime import date\ndate(2025, 1, 1) + 5", "write `timedelta(days=5)`"),
+        ("from datetime import datetime, date\ndate.today() < datetime.now()", "write `.date()` behind the moment"),
+        ("from datetime import timedelta\ntimedelta(months=1)", "timedelta takes weeks, days"),
+        (ROW + "float(row)", "take one of its values, as in `row['id']`"),
+        (ROW + "round(row, 2)", "take one of its values, as in `row['id']`"),
+        ("float(page())", "take one of its values first"),
+        (ROW + "row > 5", "take one of its values, as in `row['id']`"),
+        (ROWS + "rows + 5", "wrap the one item, `rows + [item]`"),
+        (ROWS + "5 * rows > 3", None),
+        (ROWS + "rows > 5", "`rows` is a list of 2: loop over it, or take one item, as in `rows[0]`"),
+        (ROWS + "sum(r['amount'] for r in rows)", "`sum(float(r['amount']) for r in ...)`"),
+        (ROWS + "x = [r['amount'] for r in rows]\nsum(x)", "`sum(float(x) for x in x)`"),
+        (ROWS + "sum(rows)", "sum() got dicts: take one of their values ('id', 'amount', 'day', 'at', 'tags')"),
+        (ROWS + "sum(r['tags'] for r in rows)", "sum() got lists"),
+        ("sum([None])", "sum() got None"),
+        ("async def f():\n    return 1\nasync def g():\n    return sum(f() for x in 'a')\nawait g()", "not awaited"),
+        ("rows = [{'n': None}, {'n': 1}]\nrows.sort(key=lambda r: r['n'])", "`[r for r in rows if r['n'] is not"),
+        ("rows = [{'n': None}, {'n': 1}]\nmin(r['n'] for r in rows)", "`r['n']` is None for some"),
+        ("max([1, None])", "some of the values are None"),
+        (ROWS + "range(rows)", "write `for item in rows`, or `range(len(rows))`"),
+        ("n = 3\nlen(n)", "`n` is the number 3, not a list"),
+        ("n = 3\nfor x in n:\n    pass", "to count, loop over `range(n)`"),
+        ("','.join([1, 2])", "write `','.join(str(x) for x in values)`"),
+        ("','.join([None])", "some are None"),
+        (ROWS + "','.join(rows)", "take one of the dicts' values, which have 'id'"),
+        (ROW + "s = set()\ns.add(row)", "take what identifies it, such as `row['id']`"),
+        (ROW + "s = {}\ns[row] = 1", "take what identifies it, such as `row['id']`"),
+        (ROWS + "import statistics\nstatistics.mean(r['amount'] for r in rows)", "`float(r['amount'])`"),
+        ("import asyncio\nrow = await page()\nawait asyncio.gather(row)", "`row` is a result already"),
+        (ROW + "row('id')", "write square brackets, `row['id']`"),
+        (ROW + "row['tags'](1)", "this is no function"),
+        ("x = {'a': {'b': 1}}\nx['a']('b')", "`x['a']` is a dict with 'b': it takes square brackets"),
+        ("name = 'page'\nname()", "`name` is the text 'page', not a function"),
+        (
+            "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor() as pool:\n"
+            "    f = pool.submit(page())\nf.result()",
+            "`submit(f, x)`, not `submit(f(x))`",
+        ),
+        ("def f(a, b=2):\n    return a\nf()", "line 1 has `def f(a, b=2)`"),
+        ("def f(order_id):\n    return 1\nf(order=1)", "did you mean `order_id`? line 1 has `def f(order_id)`"),
+        ("class A:\n    def f(x):\n        pass\nA().f(1)", "write `def f(self, ...)` in line 2"),
+        ("class A:\n    def __init__(self, a):\n        pass\nA()", "line 2 has `def __init__(self, a)`"),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass A:\n    id: str\nA(**page())",
+            "take these alone, `A(**{k: row[k] for k in ('id',)})`",
+        ),
+        ("from dataclasses import dataclass\n@dataclass\nclass A:\n    id: str\nA()", "A (line 3) has the fields id"),
+        ("class A:\n    pass\nA(1)", None),
+        (ROWS + "for a, b in rows:\n    pass", "the items of `rows` are dicts with 'id'"),
+        (ROW + "for a, b in row:\n    pass", "`row` is a dict: write `row.items()` for its pairs"),
+        (ROW + "f\"{row['amount']:.2f}\"", "write `float(row['amount'])` in front of the format"),
+        ("'{:.2f}'.format('1')", "the value is a text"),
+        (ROW + "from datetime import datetime\ndatetime.strptime(row['at'], '%d')", "it is an ISO text"),
+        ("from datetime import datetime\ndatetime.strptime('31.3.', '%d')", "the format must fit"),
+        (ROW + "from datetime import date\ndate.fromisoformat(row['at'])", "the text has a time as well"),
+        ("from datetime import date\ndate.fromisoformat('31.3.2025')", "reads other forms"),
+        ("import asyncio\nasync def f():\n    pass\nasyncio.create_task(f())", "write `await main()` at the end"),
+        ("next(iter([]))", "give next() a default"),
+        ("import json, datetime\njson.dumps(datetime.date(2025, 1, 1))", "write json.dumps(value, default=str)"),
+        ("import json\njson.dumps({1})", "make a list of it"),
+        ("flaky()", "catch ConnectionError around this one call and call again"),
+        ("try:\n    flaky()\nexcept ToolError as e:\n    e.code", "`str(error)` is its message"),
+        ("from datetime import date\ndate.strptime('2025', '%Y')", "write `datetime.strptime(text, form).date()`"),
+        ("from datetime import date\ndate.now()", "write `date.today()`"),
+        ("from datetime import datetime\ndatetime.timedelta(days=1)", "add `from datetime import timedelta`"),
+    ],
+)  # fmt: skip
+def test_the_value_and_what_to_write_are_named(script: str, suggestion: str | None) -> None:
+    found = run(script, TOOLS).error.suggestion
+    assert (found is None) if suggestion is None else (suggestion in (found or "")), found
+
+
+@pytest.mark.parametrize(
+    ("value", "suggestion"),
+    [
+        ({"sku": "S1", "n": 1}, "write `sku=row['sku']`"),
+        ({"id": "S1"}, "`row` is a dict with 'id': give one of its values"),
+        ("S1", None),
+    ],
+)
+def test_a_row_given_for_one_of_its_values_is_named(value: object, suggestion: str | None) -> None:
+    text = "get(sku=row)"
+    failing = find_failing(Source(lines=(text,)), (1, 1, 0, len(text)))
+    assert failing is not None
+    assert (
+        own_argument(failing, "get(): wrong arguments\n- sku: must be a text", {"row": value}) == suggestion
+    )
+
+
+@pytest.mark.parametrize(
+    "script", ["d = {'a': [1]}\nd[10**6000]", "d = {10**6000: 1}\nd['1']", "x = 10**6000\nx['a']"]
+)
+def test_numbers_that_python_does_not_write_cost_no_report(script: str) -> None:
+    assert run(script, TOOLS).error.line == 2
+
+
+def test_advice_that_fails_costs_the_advice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("bascule.guest.report.suggest", fail)
+    error = run("1 / 0").error
+    assert (error.message, error.suggestion) == ("ZeroDivisionError: division by zero", None)
