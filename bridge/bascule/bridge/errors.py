@@ -70,9 +70,10 @@ class RunNotFound(BasculeError):
 
 
 class RunBusy(BasculeError):
-    """Raised when a run cannot be taken over.
+    """Raised when a run cannot be taken over, or begun.
 
-    Codes: ``run_busy`` (a live worker has it: wait, or cancel it) and ``run_finished`` (nothing is left).
+    Codes: ``run_busy`` (a live worker has it: wait, or cancel it), ``run_finished`` (nothing is left) and
+    ``run_exists`` (a new run was given the name of another).
     """
 
 

@@ -169,6 +169,18 @@ def read_history(run_id: str, entries: Iterable[JournalEntry]) -> History | None
     return history
 
 
+def started_tools(entries: Iterable[JournalEntry]) -> set[str]:
+    """Return the names of the tools that a run started; read from facts alone, which retention keeps."""
+    names: dict[object, str] = {}
+    started: set[str] = set()
+    for entry in entries:
+        if entry.kind is EventKind.CALL_ISSUED:
+            names[entry.facts["seq"]] = str(entry.facts["tool"])
+        elif entry.kind is EventKind.DISPATCHED:
+            started.add(names[entry.facts["seq"]])
+    return started
+
+
 def _begin(run_id: str, entry: JournalEntry) -> History:
     version = entry.facts.get("version")
     if not isinstance(version, int) or version > JOURNAL_VERSION:

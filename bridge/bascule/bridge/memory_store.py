@@ -68,6 +68,10 @@ class MemoryStore:
 
     def open_journal(self, record: RunRecord) -> MemoryJournal:
         """See `Store.open_journal`."""
+        if record.run_id in self._rows:
+            raise RunBusy(
+                "run_exists", f"there is a run {record.run_id} already; a new one needs a name of its own"
+            )
         events: list[NotedEvent] = []
         self._rows[record.run_id] = replace(record, epoch=1)
         self._events[record.run_id] = events

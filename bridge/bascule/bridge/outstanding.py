@@ -85,7 +85,7 @@ class Outstanding:
     @property
     def idle(self) -> bool:
         """Whether everything that is not over waits for people, timers or jobs elsewhere."""
-        if self._completions or len(self._shared.parking.waits) != len(self._calls):
+        if self._completions or self._shared.parking.waits.keys() != self._calls.keys():
             return False
         return bool(self._calls or self._sleeps)
 

@@ -61,8 +61,9 @@ class Redactor:
                 raise ValueError(f"a secret of less than {MIN_SECRET_CHARS} characters cannot be told apart")
         with self._lock:
             for secret in secrets:
-                encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
-                self._forms |= {secret, quote(secret, safe=""), encoded}
+                for encode in (base64.b64encode, base64.urlsafe_b64encode):
+                    self._forms.add(encode(secret.encode()).decode().rstrip("="))
+                self._forms |= {secret, quote(secret, safe="")}
             known = sorted(map(re.escape, self._forms), key=len, reverse=True)
             parts = [*known, *(f"(?:{pattern})" for pattern in self._patterns)]
             self._find = re.compile("|".join(parts)) if parts else None

@@ -9,14 +9,14 @@ a limit or were cancelled are left out of that, and what they did to variables w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from bascule.bridge.carrying import see_through
 from bascule.bridge.errors import ResumeError, RunBusy
 from bascule.bridge.guest import Guest, start_guest
-from bascule.bridge.history import read_history
+from bascule.bridge.history import read_history, started_tools
 from bascule.bridge.lifecycle import resume_script, run_script
 from bascule.bridge.live_run import LiveRun
 from bascule.bridge.narrator import Narrator
@@ -117,6 +117,7 @@ class Session:
             if rows and rows[0].ordinal != 1:
                 raise ResumeError("journal_pruned", f"the first scripts of session {self.id} are gone")
             self._guest = await start_guest(self._around.backend, self._around.limits, run_id)
+            self._guest.labels |= self._read_before(row for row in rows if row.outcome not in REBUILT)
             try:
                 for row in rows:
                     if row.outcome in REBUILT:
@@ -125,6 +126,16 @@ class Session:
                 await self.close()
                 raise
         return self._guest
+
+    def _read_before(self, rows: Iterable[RunRecord]) -> frozenset[str]:
+        """Return the labels of what scripts read that are not led through again: people saw their output."""
+        labels: set[str] = set()
+        for row in rows:
+            journal: Journal | None = self._around.store.journal(row.run_id)
+            for name in () if journal is None else started_tools(journal.entries):
+                tool = self._around.registry.get(name)
+                labels |= frozenset() if tool is None else tool.labels
+        return frozenset(labels)
 
     async def _rebuild(self, row: RunRecord, guest: Guest) -> None:
         """Lead the guest through one earlier script."""

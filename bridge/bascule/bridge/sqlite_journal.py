@@ -18,7 +18,7 @@ from bascule.bridge.approvals_table import (
     Reservation,
     ReservationRefused,
 )
-from bascule.bridge.errors import LeaseLost
+from bascule.bridge.errors import LeaseLost, RunBusy
 from bascule.bridge.journal import (
     GENESIS,
     PAYLOAD_DIGEST,
@@ -160,9 +160,15 @@ class SqliteJournal(Noted):
             values = write_run(
                 self._new, owner=self._store.owner, epoch=self.epoch, lease_until=time.time() + LEASE_S
             )
-            connection.execute(
-                f"INSERT INTO runs ({RUN_COLUMNS}, events, hash) VALUES ({'?, ' * 17}0, '{GENESIS}')", values
-            )
+            try:
+                connection.execute(
+                    f"INSERT INTO runs ({RUN_COLUMNS}, events, hash) VALUES ({'?, ' * 17}0, '{GENESIS}')",
+                    values,
+                )
+            except sqlite3.IntegrityError as error:
+                raise RunBusy(
+                    "run_exists", f"there is a run {self.run_id} already; a new one needs a name of its own"
+                ) from error
             self._new = None
         row = connection.execute("SELECT id, epoch FROM runs WHERE run_id = ?", (self.run_id,)).fetchone()
         if row is None or row[1] != self.epoch:

@@ -5,7 +5,7 @@ Numbers only. Kept with the state of a conversation, so that it goes on when ano
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,47 +13,23 @@ import msgspec
 from bascule.models.exchange import FRAMING_TOKENS
 from bascule.models.run_account import Definitions
 from bascule.models.run_tokens import RunTokens
+from bascule.models.token_figures import TokenFigures
 
 if TYPE_CHECKING:
-    from bascule.models.definitions import JsonObject
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenAccount:
-    """Tokens of a conversation, all estimated; the formulas are those of docs/models/token-account.md.
+class TokenAccount(TokenFigures):
+    """Tokens of a conversation.
 
     Attributes:
         runs: how many runs are counted.
-        definitions: what the model is told before anything is asked: the prompt and all functions.
-        written: all its calls as it wrote them, scripts among them.
-        returned: all answers it was given.
-        results: all results of tools in its runs.
-        input: what it read for these calls, each run and each other answer taken alone, the question aside.
-        direct_definitions: the tools as functions of their own.
-        direct_calls: the calls of its scripts as it would have written them one by one.
-        one_by_one, at_once: what it would have read for these, with one call a round, and with all calls of
-            a run in one round.
+        written: all the model's calls as it wrote them, scripts among them.
     """
 
     runs: int
-    definitions: int
     written: int
-    returned: int
-    results: int
-    input: int
-    direct_definitions: int
-    direct_calls: int
-    one_by_one: int
-    at_once: int
-
-    @property
-    def kept_out(self) -> int:
-        """Tokens of results that never entered the context; negative when more came back than went in."""
-        return self.results - self.returned
-
-    def to_data(self) -> JsonObject:
-        """Return the numbers as plain data."""
-        return {**asdict(self), "kept_out": self.kept_out, "estimated": True}
 
 
 class ConversationTokens(msgspec.Struct, kw_only=True):

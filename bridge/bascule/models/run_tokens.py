@@ -7,7 +7,7 @@ never for the model, which would pay for them.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,49 +17,25 @@ from bascule.models.counting import ByteEstimate, TokenCounter
 from bascule.models.exchange import cost_of
 from bascule.models.prompt import build_prompt
 from bascule.models.run_account import Definitions, account_result, count_call
+from bascule.models.token_figures import TokenFigures
 from bascule.models.tokens import CountTokens
 from bascule.tools.stubs import bound_tokens
 
 if TYPE_CHECKING:
-    from bascule.models.definitions import JsonObject
     from bascule.models.surface import ToolSurface
 
 ESTIMATE: Final = ByteEstimate()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunTokens:
-    """Tokens of one run, all estimated; the formulas are those of docs/models/token-account.md.
+class RunTokens(TokenFigures):
+    """Tokens of one run.
 
     Attributes:
-        definitions: what the model is told before anything is asked: the prompt and all functions.
         script: the call as the model wrote it.
-        returned: the answer it was given.
-        results: all results of tools in the run.
-        input: what the model reads in the two rounds of this call, the question aside.
-        direct_definitions: the tools as functions of their own.
-        direct_calls: the same calls as the model would have written them one by one.
-        one_by_one, at_once: what it would have read with one call a round, and with all in one round.
     """
 
-    definitions: int
     script: int
-    returned: int
-    results: int
-    input: int
-    direct_definitions: int
-    direct_calls: int
-    one_by_one: int
-    at_once: int
-
-    @property
-    def kept_out(self) -> int:
-        """Tokens of results that never entered the context; negative when the script printed more."""
-        return self.results - self.returned
-
-    def to_data(self) -> JsonObject:
-        """Return the numbers as plain data."""
-        return {**asdict(self), "kept_out": self.kept_out, "estimated": True}
 
 
 def measure_definitions(surface: ToolSurface, counter: TokenCounter) -> Definitions:

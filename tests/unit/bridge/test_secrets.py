@@ -16,6 +16,7 @@ import pytest
 from bascule.bridge import Decision, Executor, Limits, Policy, Result, approve_all, ask_elsewhere
 from bascule.bridge.errors import DecisionRefused
 from bascule.bridge.events import Event
+from bascule.bridge.redaction import Redactor
 from bascule.bridge.run_view import read_view
 from bascule.bridge.sqlite_store import SqliteStore
 from bascule.sandbox import Backend, open_backend
@@ -185,6 +186,15 @@ async def test_what_tools_say_of_one_is_kept_nowhere(tmp_path: Path) -> None:
         assert result.value == "[redacted]"
     store.close()
     assert files_with_secrets(tmp_path) == []
+
+
+def test_a_secret_is_found_in_both_alphabets_of_base64() -> None:
+    secret = "s>>>?~~~key"
+    redactor = Redactor([secret])
+    forms = {encode(secret.encode()).decode() for encode in (base64.b64encode, base64.urlsafe_b64encode)}
+    assert len(forms) == 2
+    for form in forms:
+        assert redactor.text(f"key={form}") in ("key=[redacted]", "key=[redacted]=")
 
 
 async def test_progress_that_tells_of_one_is_shown_without_it() -> None:

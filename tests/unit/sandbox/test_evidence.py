@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -11,13 +13,11 @@ import pytest
 from bascule.sandbox.evidence import Evidence
 
 
-def exited_child(code: int) -> int:
+def exited_child(code: int) -> subprocess.Popen[bytes]:
     """Start a process that exits at once; wait until it has, without reaping it."""
-    pid = os.fork()
-    if pid == 0:
-        os._exit(code)
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    return pid
+    child = subprocess.Popen([sys.executable, "-S", "-c", f"import os; os._exit({code})"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    return child
 
 
 async def learn(evidence: Evidence, reap: Callable[[], object]) -> int | None:
@@ -29,10 +29,10 @@ async def learn(evidence: Evidence, reap: Callable[[], object]) -> int | None:
 
 @pytest.mark.parametrize("code", [0, 7])
 def test_the_status_comes_with_the_reaping(code: int) -> None:
-    pid = exited_child(code)
-    evidence = Evidence(pid, grouped=False)
+    child = exited_child(code)
+    evidence = Evidence(child.pid, grouped=False)
     try:
-        status = asyncio.run(learn(evidence, lambda: os.waitpid(pid, 0)))
+        status = asyncio.run(learn(evidence, child.wait))
     finally:
         evidence.close()
     # A kernel before 6.15 does not tell, and the engine is asked.
@@ -40,13 +40,13 @@ def test_the_status_comes_with_the_reaping(code: int) -> None:
 
 
 def test_a_process_that_nobody_reaps_is_not_waited_for() -> None:
-    pid = exited_child(3)
-    evidence = Evidence(pid, grouped=False)
+    child = exited_child(3)
+    evidence = Evidence(child.pid, grouped=False)
     try:
         assert asyncio.run(learn(evidence, lambda: None)) is None
     finally:
         evidence.close()
-        os.waitpid(pid, 0)
+        child.wait()
 
 
 def test_a_process_that_still_runs_is_waited_for_only_so_long() -> None:
