@@ -188,6 +188,10 @@ class Gate:
             if light and rate is None:
                 self.journal.append(EventKind.DISPATCHED, payload, **event)
                 return None
+            row = None if light else self.store.run(self.run_id)
+            if row is not None and row.cancel_requested:
+                # Whoever works on the run learns of it a moment later; until then no effect may begin.
+                raise denied("somebody ended this run before the tool was started")
             try:
                 await self.journal.commit(
                     move=moves,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from bascule.bridge.approval import Decision
 from bascule.bridge.approvals_table import ApprovalRecord
 from bascule.bridge.decide import decide
+from bascule.bridge.errors import DecisionRefused
 from bascule.bridge.journal import Journal
 from bascule.bridge.matching import User
 from bascule.bridge.offering import Offering
@@ -50,6 +51,10 @@ class Operations:
         Raises:
             DecisionRefused: nothing was written; the message says what to do.
         """
+        record = self._store.approvals.get(approval_id)
+        row = None if record is None else self._store.run(record.run_id)
+        if row is not None and row.cancel_requested and row.status != "finished":
+            raise DecisionRefused("approval_closed", f"{row.run_id} is being ended: nothing of it is decided")
         known = self._offering.policy.identify(User(name=decision.by, groups=decision.groups))
         groups = decision.groups if known is None else known.groups
         return decide(

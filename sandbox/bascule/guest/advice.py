@@ -55,8 +55,11 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
     candidates = [item for item in known if item != name and (len(item) > _SHORT or len(name) <= _SHORT + 2)]
     lowered = {item.lower(): item for item in reversed(candidates)}
-    found = get_close_matches(name.lower(), lowered, n=count, cutoff=0.66)
-    return [lowered[item] for item in found]
+    wanted = name.lower()
+    parts = [item for item in reversed(lowered) if wanted in item.split("_")]
+    close = get_close_matches(wanted, lowered, n=count, cutoff=0.66)
+    found = parts if parts and len(name) <= _SHORT else dict.fromkeys([*close, *parts])
+    return [lowered[item] for item in found][:count]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

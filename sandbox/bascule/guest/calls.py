@@ -73,7 +73,7 @@ class Tool:
         """
         loop = self._environment.loop
         line = calling_line()
-        if self._awaitable and loop.worker is None:
+        if self._awaitable and loop.threads.current is None:
             return ToolCall(self, self._bind(args, kwargs), line)
         return loop.block(loop.issue(self._name, self._bind(args, kwargs), line))
 

@@ -6,10 +6,11 @@ import ast
 
 from bascule.guest.errors import ToolError
 from bascule.guest.failing import Failing
-from bascule.guest.failing_values import loop_over_dict, variables_of
+from bascule.guest.failing_values import for_name, loop_over_dict, variables_of
 from bascule.guest.none_values import explain_none
 from bascule.guest.wrong_calls import explain_call, own_argument, passing_failure
 from bascule.guest.wrong_items import explain_item
+from bascule.guest.wrong_names import explain_name
 from bascule.guest.wrong_operands import explain_operand, unhashable
 from bascule.guest.wrong_texts import explain_text
 
@@ -25,6 +26,9 @@ def explain(failing: Failing, error: BaseException, text: str) -> str | None:
     node, variables = failing.node, variables_of(error)
     if isinstance(error, ToolError):
         return own_argument(failing, text, variables) or passing_failure(error)
+    if isinstance(error, NameError):
+        near = for_name(error, text) or ""
+        return near if near.startswith("did you mean") else explain_name(failing, error)
     if isinstance(error, TypeError | AttributeError) and "NoneType" in text:
         return explain_none(failing, text) or explain_operand(failing, text, variables)
     if isinstance(error, TypeError) and "string indices must be" in text:
@@ -67,6 +71,6 @@ def _loop_over_result(failing: Failing, error: BaseException) -> str | None:
             inner = f"({result})" if isinstance(loop.iter, ast.Await) else result
             return (
                 f"`{result}` gave a dict, and a loop over a dict gives its keys, here {key[:60]!r}: "
-                f"loop over the list in it, such as `{inner}[{key[:60]!r}]`"
+                f"loop over the list in it, such as `{inner}[{key[:60]!r}]`, or over its `.items()`"
             )
     return None

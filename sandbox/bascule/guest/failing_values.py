@@ -74,6 +74,7 @@ def loop_over_dict(error: TypeError) -> str | None:
             continue
         lists = [key for key in keys if type(value[key]) is list]
         advice = f": loop over {name}[{lists[0]!r}]" if len(lists) == 1 else ""
+        advice = advice or f": `{name}.items()` gives keys and values"
         shown = ", ".join(repr(key)[:60] for key in keys)
         return f"`{name}` is a dict with {shown}, and a loop over a dict gives its keys{advice}"
     return None

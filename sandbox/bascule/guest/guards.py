@@ -15,7 +15,6 @@ from typing import Any
 
 from bascule.guest import hidden
 from bascule.guest.advice import missing_attribute
-from bascule.guest.calls import ToolCall
 from bascule.guest.classes import METACLASSES, ScriptClasses, stable_object_repr
 from bascule.guest.decisions import Decisions
 from bascule.guest.facade import Rows
@@ -27,6 +26,7 @@ from bascule.guest.shims import Shim, annotation, bound_to, unbound
 from bascule.guest.specials import Specials
 from bascule.guest.tables import Tables, Verdict
 from bascule.guest.withheld import Withheld, see, see_inside
+from bascule.guest.writing import WriteGuard, check_name
 
 _super_self = super.__dict__["__self__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
@@ -57,7 +57,8 @@ class Guards:
         self._class_names: dict[str, set[type]] = {}
         self._super_names: dict[str, set[type]] = {}
         self._about = About(self.classes, namespace)
-        self._specials = Specials(self.tables, self.classes, self._set_field)
+        self._writing = WriteGuard(self.tables, self.classes, self._decisions, namespace)
+        self._specials = Specials(self.tables, self.classes, self._writing.set_field)
 
     # ------------------------------------------------------------ the helpers of the transformed code
 
@@ -68,9 +69,9 @@ class Guards:
             hidden.PLAIN: self.classes.plain,
             hidden.EXACT: EXACT,
             hidden.CHECK: self.check,
-            hidden.WRITE: self.check_write,
+            hidden.WRITE: self._writing.check,
             hidden.UPDATE: self.check_update,
-            hidden.DELETE: self.check_delete,
+            hidden.DELETE: self._writing.check_delete,
             hidden.SUPER: self.check_super,
             hidden.SPECIAL: self._specials.read,
             hidden.ABOUT: self._about.read,
@@ -124,20 +125,13 @@ class Guards:
     def write(self, value: object, name: str, content: object, /) -> None:
         """Set an attribute exactly as ``value.name = content`` written in the script would; or raise."""
         if type(name) is not str or name not in SPECIAL_METHODS:
-            self._check_dynamic(name)
-        setattr(self.check_write(value, name), name, content)
+            check_name(name)
+        setattr(self._writing.check(value, name), name, content)
 
     def delete(self, value: object, name: str, /) -> None:
         """Delete an attribute exactly as ``del value.name`` written in the script would; or raise."""
-        self._check_dynamic(name)
-        delattr(self.check_delete(value, name), name)
-
-    @staticmethod
-    def _check_dynamic(name: object) -> None:
-        if type(name) is not str:
-            raise TypeError(f"attribute name must be string, not {type(name).__name__!r}")
-        if problem := attribute_problem(name):
-            raise AttributeError(problem)
+        check_name(name)
+        delattr(self._writing.check_delete(value, name), name)
 
     @staticmethod
     def defines(value: object, name: str) -> bool:
@@ -237,54 +231,13 @@ class Guards:
             and name in function.__dict__
         )
 
-    # ------------------------------------------------------------ writing
-
-    def check_write(self, value: object, name: str) -> object:
-        """Return the object to set ``name`` on.
-
-        Raises:
-            AttributeError: scripts may not change it.
-        """
-        kind = type(value)
-        if kind in self.classes.plain or self.tables.is_open(kind):
-            return value
-        if name in self.tables.writable.get(kind, ()):
-            return value
-        if type(value) is Withheld:
-            value.use()
-        if isinstance(value, type) and issubclass(kind, type):
-            if self.classes.is_known(value):
-                return value
-        elif self.classes.is_known(kind):
-            verdict, owner = self._decisions.by_order(kind.__mro__, name)
-            if (
-                verdict == "absent"
-                or self.classes.is_known(owner)
-                or name in self.tables.writable.get(owner, ())
-            ):
-                return value
-        elif kind is types.FunctionType and value.__globals__ is self._namespace:  # type: ignore[attr-defined]
-            return value
-        raise _read_only(value, name)
-
     def check_update(self, value: object, name: str) -> object:
         """Return the object whose ``name`` an augmented assignment reads and sets.
 
         Raises:
             AttributeError: scripts may not read it, or not change it.
         """
-        return self.check(self.check_write(value, name), name)
-
-    def check_delete(self, value: object, name: str) -> object:
-        """Return the object to delete ``name`` from; classes keep what they have.
-
-        Raises:
-            AttributeError: scripts may not delete it.
-        """
-        if isinstance(value, type):
-            # A name that a class loses could uncover one of a known type behind decisions already made.
-            raise _read_only(value, name)
-        return self.check_write(value, name)
+        return self.check(self._writing.check(value, name), name)
 
     # ------------------------------------------------------------ super and special methods
 
@@ -311,17 +264,3 @@ class Guards:
                 return Shim(name, lambda: stand_in(value))
             return Shim(name, self._replacement(owner, name, None if of_class else value))
         raise AttributeError(f"super() does not give {name!r} of {owner.__name__!r} to scripts")
-
-    def _set_field(self, value: object, name: str, content: object) -> None:
-        """``object.__setattr__`` for scripts: past what a frozen dataclass refuses, not past the guards."""
-        self._check_dynamic(name)
-        if isinstance(value, type):
-            raise TypeError(f"can't apply this __setattr__ to class {value.__name__!r}")
-        object.__setattr__(self.check_write(value, name), name, content)
-
-
-def _read_only(value: object, name: str) -> AttributeError:
-    if type(value) is ToolCall:
-        return AttributeError(value.missing_await())
-    what = f"class {value.__name__!r}" if isinstance(value, type) else f"{type(value).__name__!r} object"
-    return AttributeError(f"{what} is read-only here: cannot change {name!r}")

@@ -37,7 +37,7 @@ _LAST_FRAME_S = 5.0
 """Time that sending the last frame may take before faulthandler could end it."""
 
 _OWN_FRAMES = 180
-"""Frames of the guest above and below the script's own, ``loop.EXCHANGE_FRAMES`` among them."""
+"""Frames of the guest above and below the script's own, ``depth.EXCHANGE_FRAMES`` among them."""
 
 Kind = Literal["wall_limit", "cpu_limit"]
 Stop = Callable[[Kind, float, "FrameType | None"], NoReturn]

@@ -7,9 +7,7 @@ then the commands of the stretch go out and deliveries come in, one stretch for 
 
 from __future__ import annotations
 
-import _thread
 import math
-import sys
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -18,13 +16,14 @@ import msgspec
 
 from bascule.guest.commands import Commands
 from bascule.guest.delivery import decode_value
-from bascule.guest.ending import Ender, RunEnded
+from bascule.guest.depth import check_depth
+from bascule.guest.ending import Ender
 from bascule.guest.errors import failure_exception
 from bascule.guest.futures import Future, HostFuture, activate
 from bascule.guest.position import calling_line
 from bascule.guest.same_calls import SameCalls
+from bascule.guest.threads import Threads
 from bascule.guest.withheld import Withheld
-from bascule.guest.workers import MAX_WORKERS, SPARE_WORKERS, Carrier, Worker
 from bascule.wire.frames import MAX_SLEEP_S
 
 if TYPE_CHECKING:
@@ -32,12 +31,6 @@ if TYPE_CHECKING:
     from bascule.guest.clock import Clock
     from bascule.guest.tasks import Task
     from bascule.wire import Act, Delivery, Done
-
-EXCHANGE_FRAMES = 120
-"""Depth that one exchange with the host may take: our frames, and a result as deep as one may be."""
-
-_SHALLOW_FRAMES = 40
-"""Depth up to which there is always room for an exchange, whatever the limit."""
 
 
 class Host(Protocol):
@@ -61,6 +54,9 @@ class Loop:
         commands: what happened since the last Act.
         ender: ends the run when the script can never continue, or called too often.
         max_calls: tool calls in all.
+
+    Attributes:
+        threads: those of the script's pools.
     """
 
     def __init__(self, *, host: Host, clock: Clock, commands: Commands, ender: Ender, max_calls: int) -> None:
@@ -70,7 +66,6 @@ class Loop:
         self._ender = ender
         self._max_calls = max_calls
         self._ready: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
-        self._runnable: deque[Worker] = deque()
         self._deliveries: deque[Delivery] = deque()
         self._owed: dict[int, HostFuture] = {}
         self._seq = 0
@@ -78,13 +73,7 @@ class Loop:
         self._same = SameCalls()
         self._numbers = 0
         self._names = 0
-        self._control = _thread.allocate_lock()
-        self._control.acquire()
-        self._worker: Worker | None = None
-        self._carriers: dict[Carrier, None] = {}
-        self._idle: list[Carrier] = []
-        self._parked: deque[Worker] = deque()
-        self.run_ended: RunEnded | None = None
+        self.threads = Threads()
         self._stopping = False
         self.closed = False
         self.running = False
@@ -180,11 +169,12 @@ class Loop:
         """Drive everything until ``future`` is done; return its result or raise its exception."""
         self._check_open()
         self.running, outer = True, self.running
+        runnable = self.threads.runnable
         future.add_done_callback(self._stop)
         try:
             while not self._stopping:
-                if self._runnable:
-                    self._run_worker(self._runnable.popleft())
+                if runnable:
+                    self._beside_tasks(self.threads.run_next)
                 elif self._ready:
                     self._run_turn()
                 else:
@@ -197,13 +187,13 @@ class Loop:
 
     def block(self, future: Future) -> object:
         """Wait for ``future`` where a coroutine cannot: in plain functions and in workers."""
-        worker = self._worker
+        worker = self.threads.current
         if worker is not None:
             worker.wait(future)
             return future.result()
         while not future.done():
-            if self._runnable:
-                self._run_worker(self._runnable.popleft())
+            if self.threads.runnable:
+                self._beside_tasks(self.threads.run_next)
             else:
                 # Tasks stand still meanwhile, as they do in asyncio when one of them blocks.
                 self._next_delivery()
@@ -228,9 +218,9 @@ class Loop:
     def _next_delivery(self) -> None:
         deliveries = self._deliveries
         if not deliveries and not self._owed:
-            if not self._parked or len(self._carriers) >= MAX_WORKERS + SPARE_WORKERS:
+            if not self.threads.can_spare:
                 self._deadlock()
-            self._carry(self._parked.popleft())
+            self._beside_tasks(self.threads.run_parked)
             return
         self._commands.close_stretch()
         if not deliveries:
@@ -257,9 +247,9 @@ class Loop:
     def _deadlock(self) -> NoReturn:
         message = "no tool call is under way and nothing is left to run"
         hint = "Check that something sets the event, puts the item or releases the lock."
-        if self._parked:
+        if self.threads.parked:
             message = (
-                f"{len(self._carriers)} functions in thread pools wait for others that have no thread left"
+                f"{self.threads.carried} functions in thread pools wait for others that have no thread left"
             )
             hint = "Use one pool, and submit to it from the outside, not from the functions it runs."
         self._ender.stop(
@@ -275,107 +265,35 @@ class Loop:
             raise RuntimeError("the script has ended; nothing can be called any more")
         check_depth()
 
-    # ------------------------------------------------------------ workers
-
-    @property
-    def worker(self) -> Worker | None:
-        """The worker that runs now, None on the main thread."""
-        return self._worker
-
-    def start_worker(self, function: Callable[[], None]) -> None:
-        """Run ``function`` on a thread of its own once the main thread waits."""
-        self._runnable.append(Worker(self, function))
-
-    def wake(self, worker: Worker) -> None:
-        """Let a waiting worker run when its turn comes."""
-        self._runnable.append(worker)
-
-    def regain_control(self) -> None:
-        """Give control back to the loop; called on a worker's thread."""
-        self._control.release()
-
-    def worker_ended(self, worker: Worker) -> None:
-        """Free the thread of an ended worker and give control back."""
-        carrier = worker.carrier
-        assert carrier is not None
-        carrier.worker = worker.carrier = None
-        self._carriers.pop(carrier)
-        self._idle.append(carrier)
-        if self._parked and len(self._carriers) < MAX_WORKERS:
-            self._runnable.append(self._parked.popleft())
-        self._control.release()
-
     def finish_workers(self) -> None:
         """Run every function that was submitted to a pool to its end, as Python does before it exits."""
-        while self._runnable or self._carriers:
-            if self._runnable:
-                self._run_worker(self._runnable.popleft())
+        while self.threads.runnable or self.threads.carried:
+            if self.threads.runnable:
+                self._beside_tasks(self.threads.run_next)
             else:
                 self._next_delivery()
 
-    def _run_worker(self, worker: Worker) -> None:
-        if worker.carrier is None and len(self._carriers) >= MAX_WORKERS:
-            self._parked.append(worker)
-        else:
-            self._carry(worker)
-
-    def _carry(self, worker: Worker) -> None:
-        carrier = worker.carrier
-        if carrier is None:
-            carrier = worker.carrier = self._idle.pop() if self._idle else Carrier()
-            carrier.worker = worker
-            self._carriers[carrier] = None
-        self._worker = worker
+    def _beside_tasks(self, run: Callable[[], None]) -> None:
         task, self.current_task = self.current_task, None
         try:
-            carrier.resume()
-            self._control.acquire()
+            run()
         finally:
-            self._worker = None
             self.current_task = task
-        if self.run_ended is not None:
-            raise self.run_ended
 
     def reopen(self, *, max_calls: int) -> None:
         """Forget what the last script of a session left behind, and serve the next one."""
         self._max_calls = max_calls
         self._calls = 0
-        for waiting in (self._ready, self._runnable, self._deliveries, self._parked):
-            waiting.clear()
-        for left in (self._owed, self._carriers, self.unstarted, self.tasks):
+        self.threads.reopen()
+        for left in (self._ready, self._deliveries, self._owed, self.unstarted, self.tasks, self.failed):
             left.clear()
-        self.failed.clear()
         self.current_task = None
-        self.run_ended = None
         self.running = self.closed = self._stopping = False
 
     def close(self) -> None:
         """Refuse everything from now on and unwind what still waits."""
         self.closed = True
-        for carrier in list(self._carriers):
-            carrier.abandon()
-            self._control.acquire()
-        for carrier in self._idle:
-            carrier.abandon()
-        self._idle.clear()
-
-
-def check_depth() -> None:
-    """Raise RecursionError here, where nothing has been sent, rather than in the middle of an exchange.
-
-    An exchange that breaks off would leave host and guest out of step, and the script could catch the error.
-    """
-    try:
-        # There is no public way to ask how deep a call stands.
-        sys._getframe(_SHALLOW_FRAMES)  # pyright: ignore[reportPrivateUsage]
-    except ValueError:
-        return
-    _descend(EXCHANGE_FRAMES)
-
-
-def _descend(frames: int) -> None:
-    if frames:
-        _descend(frames - 1)
+        self.threads.close()
 
 
 def _ignore(_: object) -> None:

@@ -127,7 +127,7 @@ class Executor:
             if isinstance(work.function, Tool):
                 self._issue(work, work.function)
             else:
-                loop.start_worker(partial(self._run, work))
+                loop.threads.start(partial(self._run, work))
 
     def _run(self, work: _Work) -> None:
         try:
@@ -197,7 +197,7 @@ def call_in_worker(
             if not future.done():
                 future.set_result(value)
 
-    current_loop().start_worker(work)
+    current_loop().threads.start(work)
     return future
 
 

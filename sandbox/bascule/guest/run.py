@@ -16,10 +16,11 @@ from bascule.guest.calls import Tool
 from bascule.guest.clock import Clock
 from bascule.guest.commands import Commands
 from bascule.guest.compiler import CompiledScript
+from bascule.guest.depth import check_depth
 from bascule.guest.environment import Environment
 from bascule.guest.facade import Facade
 from bascule.guest.limits import recursion_of
-from bascule.guest.loop import Host, Loop, check_depth
+from bascule.guest.loop import Host, Loop
 from bascule.guest.output import Output
 from bascule.guest.position import calling_line, script_line
 from bascule.guest.statement_at import statement_at
@@ -118,7 +119,7 @@ class Run:
         self, kind: Literal["wall_limit", "cpu_limit"], limit_s: float, frame: FrameType | None
     ) -> NoReturn:
         """End the run because it ran too long; ``frame`` is where the main thread is."""
-        worker = self.loop.worker
+        worker = self.loop.threads.current
         if worker is not None and worker.carrier is not None:
             # There is no public way to the frames of other threads.
             frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]

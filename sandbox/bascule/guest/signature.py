@@ -57,7 +57,7 @@ def describe_type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int
         return " | ".join(_NAMES.get(str(each), "Any") for each in cast("list[object]", kind))
     if kind == "array" and "items" in schema:
         return f"list[{describe_type(schema['items'], root, depth + 1)}]"
-    if kind == "object" and depth <= 1 and schema.get("properties"):
+    if kind == "object" and depth <= 2 and schema.get("properties"):
         return _describe_fields(schema, root, depth)
     if kind == "string" and schema.get("format") in ("date", "date-time", "time"):
         return f"str ({schema['format']}, ISO 8601)"

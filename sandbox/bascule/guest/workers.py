@@ -16,7 +16,7 @@ from bascule.guest.ending import Abandoned, RunEnded
 
 if TYPE_CHECKING:
     from bascule.guest.futures import Future
-    from bascule.guest.loop import Loop
+    from bascule.guest.threads import Threads
 
 MAX_WORKERS = 32
 """Threads alive at once; further functions wait for their turn."""
@@ -32,14 +32,14 @@ class Worker:
     """One function that runs beside the script, and the thread that carries it once it has started.
 
     Args:
-        loop: gets control back whenever the function waits or ends.
+        threads: get control back whenever the function waits or ends.
         function: what to run; reports its outcome itself and lets only the end of the run out.
     """
 
-    __slots__ = ("_function", "_loop", "carrier")
+    __slots__ = ("_function", "_threads", "carrier")
 
-    def __init__(self, loop: Loop, function: Callable[[], None]) -> None:
-        self._loop = loop
+    def __init__(self, threads: Threads, function: Callable[[], None]) -> None:
+        self._threads = threads
         self._function = function
         self.carrier: Carrier | None = None
 
@@ -50,19 +50,19 @@ class Worker:
         except Abandoned:
             pass
         except RunEnded as ended:
-            self._loop.run_ended = ended
+            self._threads.run_ended = ended
         finally:
-            self._loop.worker_ended(self)
+            self._threads.worker_ended(self)
 
     def wait(self, future: Future) -> None:
         """Give control back until ``future`` is done; called on the carrier's thread."""
         assert self.carrier is not None
         future.on_done(self._wake)
-        self._loop.regain_control()
+        self._threads.regain_control()
         self.carrier.pause()
 
     def _wake(self, _: Future) -> None:
-        self._loop.wake(self)
+        self._threads.wake(self)
 
 
 class Carrier:

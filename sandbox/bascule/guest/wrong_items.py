@@ -43,7 +43,7 @@ def explain_item(failing: Failing, error: BaseException, text: str, variables: V
     if (rows := as_list(owner)) is not None:
         return _in_list(failing, node, rows, variables)
     if type(owner) is str and isinstance(error, TypeError):
-        return _in_text(failing, node, owner)
+        return _in_text(failing, node, owner, variables)
     if is_exception(owner):
         return _in_exception(failing, node.value)
     if isinstance(node.value, ast.Name) and owner is UNKNOWN and failing.is_caught_as(node.value.id):
@@ -130,11 +130,15 @@ def _in_list(failing: Failing, node: ast.Subscript, rows: list[object], variable
     return f"`{name}` is a list: loop over it, or take one item, as in `{name}[0]`{shown}"
 
 
-def _in_text(failing: Failing, node: ast.Subscript, owner: str) -> str:
+def _in_text(failing: Failing, node: ast.Subscript, owner: str, variables: Variables) -> str:
     name = failing.shown(node.value)
+    source = failing.loop_of(node.value)
+    if source is not None and type(value_of(source, variables)) is str:
+        whole = failing.shown(source)
+        parsed = f"json.loads({whole}), or {whole}.splitlines()"
+        return f"`{whole}` is text, and going through it gives letters: {parsed}"
     if owner.lstrip()[:1] in ("{", "["):
         return f"`{name}` is text: parse it first, `json.loads({name})[{failing.shown(node.slice)}]`"
-    source = failing.loop_of(node.value)
     origin = f": going through `{failing.shown(source)}` gives texts" if source is not None else ""
     return f"`{name}` is {kind_of(owner)}, not a dict{origin}"
 

@@ -83,6 +83,9 @@ def _two(failing: Failing, left: ast.expr, right: ast.expr, text: str, variables
     if text.startswith("can't multiply sequence by non-int"):
         index = 0 if type(values[0]) is str else 1
         return _text_for_number(failing, shown[index], values[index], shown[1 - index], "float")
+    if text.startswith("can only concatenate str") and type(values[0]) is str:
+        said = _text_for_number(failing, shown[0], values[0], shown[1], "float")
+        return said if "f-string" in said else f"{said}; or join texts with an f-string"
     types = _TYPES.search(text)
     if types is None:
         return None
@@ -205,7 +208,7 @@ def _summed(failing: Failing, only: ast.expr, text: str, variables: Variables) -
         return f"sum() got dicts: take one of their values{keys}, `sum({item}[...] {rest})`"
     if other == "list":
         return f"sum() got lists: count with `sum(len({item}) {rest})`, or join them with `sum(..., [])`"
-    return "sum() got None: leave it out, or write `(... or 0)`" if other == "NoneType" else None
+    return f"sum() got None: count it as 0, `sum({item} or 0 {rest})`" if other == "NoneType" else None
 
 
 def _none_in_order(failing: Failing, call: ast.Call, name: str) -> str | None:

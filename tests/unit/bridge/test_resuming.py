@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from bascule.bridge import ApprovalRequest, Decision, Executor, Limits, approve_all, ask_elsewhere
-from bascule.bridge.errors import LeaseLost, ResumeError, RunBusy, RunNotFound, StoreError
+from bascule.bridge.errors import DecisionRefused, LeaseLost, ResumeError, RunBusy, RunNotFound, StoreError
 from bascule.bridge.journal import EventKind
 from bascule.bridge.runs import read_result
 from bascule.bridge.sqlite_store import SqliteStore
@@ -306,6 +306,30 @@ async def test_a_suspended_run_can_be_cancelled(store: Store) -> None:
     with pytest.raises(RunBusy, match="finished"):
         await executor.resume(waits.run_id)
     assert done == []
+    await executor.close()
+
+
+async def test_what_is_approved_after_its_run_was_ended_never_starts(store: Store) -> None:
+    """The end is asked for first; whoever works on the run has not yet heard of it."""
+    done: list[str] = []
+
+    async def approver(request: ApprovalRequest) -> Decision:
+        assert store.request_cancel(request.run_id)
+        return Decision(verdict="approve", by="olga")
+
+    executor = make(asks("a"), store, putter(done), approver=approver)
+    assert (await executor.run(SCRIPT)).status == "cancelled"
+    assert done == []
+    await executor.close()
+
+
+async def test_nothing_is_decided_of_a_run_that_is_being_ended(store: Store) -> None:
+    executor = make(asks("a"), store, putter([]), approver=ask_elsewhere)
+    waits = await executor.run(SCRIPT, wait=False)
+    (approval,) = store.approvals.find(run_id=waits.run_id)
+    assert store.request_cancel(waits.run_id)
+    with pytest.raises(DecisionRefused, match="is being ended"):
+        executor.decide(approval.id, Decision(verdict="approve", by="olga"), digest=approval.digest)
     await executor.close()
 
 

@@ -86,6 +86,15 @@ def test_patterns_read_nothing_that_the_guards_refuse(subject: str, case: str) -
     assert outcome.finish.status == "failed" or outcome.finish.value_source == "last_expression"
 
 
+def test_an_attribute_that_the_object_does_not_give_matches_no_pattern() -> None:
+    outcome = run(
+        "try:\n    [].x\nexcept AttributeError as error:\n    match error:\n"
+        "        case AttributeError(obj=leaked):\n            print('ESCAPED', leaked)\n"
+        "        case AttributeError(args=args):\n            print(args)\n"
+    )
+    assert outcome.output == "(\"'list' object has no attribute 'x'\",)\n"
+
+
 @pytest.mark.parametrize(
     "case", ["Point(1, 2, 3): pass", "Const(1): pass", "len(): pass", "Color.RED(): pass", "str(a, b): pass"]
 )

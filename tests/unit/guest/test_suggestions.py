@@ -257,7 +257,7 @@ def test_what_plain_objects_do_not_give_is_named(script: str, message: str) -> N
             "class S(str):\n    pass\nfor row in find():\n    row = S('a')\n    row['x']",
             "look at the value: it is not the dict you expect",
         ),
-        ("for row in 'ab':\n    row['x']", "`row` is the text 'a', not a dict: going through `'ab'` gives texts"),
+        ("for row in 'ab':\n    row['x']", "`'ab'` is text, and going through it gives letters"),
         ("for a in [1]:\n    for row in (b for b in ['x']):\n        row['x']", "`row` is the text 'x', not a dict"),
         ("row = 'x'\nrow['x']", "`row` is the text 'x', not a dict"),
         ("'x'['x']", "is the text 'x', not a dict"),

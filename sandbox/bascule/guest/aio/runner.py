@@ -60,7 +60,7 @@ def cancel_rest(loop: Loop) -> None:
 
 
 def _refuse_nesting(loop: Loop, what: str) -> None:
-    if loop.worker is not None:
+    if loop.threads.current is not None:
         raise RuntimeError(f"{what} cannot be called from a pool's function: call it from the script itself")
     if loop.running:
         raise RuntimeError(f"{what} cannot be called from a running event loop: write `await ...` instead")

@@ -21,6 +21,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[4]))
 from tests.unit.guest.plain.tools import TOOLS
+from tests.unit.guest.virtual_loop import VirtualLoop
+
+# `asyncio.run` asks the one, scripts the other.
+asyncio.events.new_event_loop = asyncio.new_event_loop = VirtualLoop
 
 LIMIT_BYTES = 1 << 20
 
