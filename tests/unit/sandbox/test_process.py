@@ -157,7 +157,7 @@ async def test_a_cancelled_start_leaves_no_folder(tmp_path: Path, monkeypatch: p
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
-    assert list(tmp_path.glob("bascule-process-*")) == []
+    assert os.listdir(tmp_path) == []
 
 
 KILLED_HOST = """
