@@ -8,7 +8,13 @@ from collections.abc import Iterable, Sequence
 from bascule.guest.rules.attributes import EXTENSIBLE
 from bascule.guest.rules.modules import MODULES, REFUSED_MODULES
 from bascule.guest.rules.names import HINTS, NAMES
-from bascule.guest.rules.syntax import READ_ONLY_SPECIALS, READABLE_SPECIALS, SPECIAL_METHODS, SYNTAX
+from bascule.guest.rules.syntax import (
+    ENUM_HOOKS,
+    READ_ONLY_SPECIALS,
+    READABLE_SPECIALS,
+    SPECIAL_METHODS,
+    SYNTAX,
+)
 
 _OWN_MODULES = ("asyncio", "concurrent.futures")
 _INTRODUCTION = """\
@@ -98,6 +104,7 @@ def _special_methods() -> str:
     return (
         "## Special methods and attributes\n\n"
         f"Classes may define, and objects give: {_code(sorted(SPECIAL_METHODS))}.\n\n"
+        f"Enum calls {_code(sorted(ENUM_HOOKS))}: classes may define them, nothing may read them.\n\n"
         f"Attributes that can be read: {_code(sorted(READABLE_SPECIALS))}; where they are harmless also "
         f"{_code(sorted(READ_ONLY_SPECIALS))}.\n\n"
         f"Classes may inherit from classes of the script, from {_code(named)} and the exceptions above.\n"

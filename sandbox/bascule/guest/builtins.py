@@ -15,6 +15,7 @@ from bascule.guest.formatting import EXACT, StableText, stable_ascii, stable_for
 from bascule.guest.guards import Guards
 from bascule.guest.rules.names import NAMES
 from bascule.guest.rules.syntax import SPECIAL_METHODS
+from bascule.guest.withheld import see
 
 _C_IMPORTS = frozenset(
     {
@@ -99,7 +100,11 @@ def _attribute_functions(guards: Guards) -> dict[str, Callable[..., object]]:
 
     def numbered_id(*args: object, **kwargs: object) -> int:
         _expect("id", args, kwargs, 1, 1)
-        return guards.classes.number(args[0])
+        return guards.classes.number(see(args[0]))
+
+    def seen_callable(*args: object, **kwargs: object) -> bool:
+        _expect("callable", args, kwargs, 1, 1)
+        return callable(see(args[0]))
 
     def safe_format(*args: Any, **kwargs: object) -> str:
         _expect("format", args, kwargs, 1, 2)
@@ -114,6 +119,7 @@ def _attribute_functions(guards: Guards) -> dict[str, Callable[..., object]]:
         "setattr": guarded_setattr,
         "delattr": guarded_delattr,
         "id": numbered_id,
+        "callable": seen_callable,
         "format": safe_format,
     }
     for name, function in functions.items():
@@ -129,7 +135,7 @@ def _expect(name: str, args: tuple[object, ...], kwargs: dict[str, object], leas
     if least <= count <= most:
         return
     if least == most:
-        one = name == "id"
+        one = name in ("id", "callable")
         what = "exactly one argument" if one else f"{least} argument{'s' if least > 1 else ''}"
         raise TypeError(
             f"{name}() takes {what} ({count} given)" if one else f"{name} expected {what}, got {count}"

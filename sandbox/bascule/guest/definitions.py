@@ -7,7 +7,7 @@ import ast
 from bascule.guest import hidden
 from bascule.guest.bindings import Bindings, bound_in
 from bascule.guest.nested import parameter_names
-from bascule.guest.rules.syntax import SPECIAL_METHODS
+from bascule.guest.rules.syntax import ENUM_HOOKS, SPECIAL_METHODS
 from bascule.guest.source import Source
 from bascule.guest.statements import StatementRules
 from bascule.guest.walker import Scope, Visited
@@ -50,7 +50,7 @@ class DefinitionRules(StatementRules):
 
     def _visit_function(self, node: _Function) -> Visited:
         is_method = self.scope.kind == "class"
-        if node.name not in SPECIAL_METHODS:
+        if node.name not in SPECIAL_METHODS and not (is_method and node.name in ENUM_HOOKS):
             self._check_function_name(node)
         if getattr(node, "type_params", None):  # pragma: no cover - from Python 3.12 on
             self._refuse_type_parameters(node)

@@ -38,6 +38,8 @@ _ABOUT_HINTS = {
     "__file__": "there is no file system",
 }
 
+_SUPER_HINTS = {"_missing_": "write `return None`: Enum then raises its ValueError"}
+
 _WRITERS = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
 """Methods of a dict that change it."""
 
@@ -199,7 +201,12 @@ class ExpressionRules(Walker):
             self._refuse_super(node)
         call.args = self.expressions(call.args)
         if is_special(node.attr) and node.attr not in SPECIAL_METHODS:
-            self.refuse(node, f"`super().{node.attr}` is not available", kind="refused_attribute")
+            self.refuse(
+                node,
+                f"`super().{node.attr}` is not available",
+                kind="refused_attribute",
+                suggestion=_SUPER_HINTS.get(node.attr),
+            )
         node.value = hidden.call(hidden.SUPER, node, call, hidden.constant(node.attr, node))
         scope = self.scope
         if scope.first is not None and not call.args and not scope.comprehensions:

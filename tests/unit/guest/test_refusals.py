@@ -8,6 +8,7 @@ from tests.unit.guest.harness import run
 
 REFUSALS: dict[str, str] = {
     "import os": "io.StringIO",
+    "class C:\n    def _missing_(cls, v):\n        return super()._missing_(v)": "return None",
     "import subprocess": "call one of the tools",
     "import requests": "call one of the tools",
     "import numpy as np": "statistics",

@@ -192,6 +192,10 @@ creates or changes classes (``__init_subclass__``, ``__set_name__``, ``__class_g
 (``__instancecheck__``, ``__subclasscheck__``, ``__class__``), what runs at odd times (``__del__``,
 ``__reduce__`` and kin, ``__await__``, whose yields would reach the loop)."""
 
+ENUM_HOOKS: frozenset[str] = frozenset({"_missing_", "_generate_next_value_"})
+"""Names that only methods of a class may have: Enum calls them, with the script's own class and plain values.
+They cannot be read, so a script calls neither itself."""
+
 CLASS_VARIABLES: frozenset[str] = frozenset({"__slots__", "__match_args__", "__doc__"})
 """Special names that a plain assignment directly in a class body may bind: slots and match arguments to
 literal strings, ``__doc__`` to text, any of SPECIAL_METHODS to None. CPython reads all of them as data."""
