@@ -50,10 +50,12 @@ def ask(server: Server, script: str = MAIL) -> tuple[str, dict[str, Any]]:
     return run, approval
 
 
-def test_every_command_takes_a_server() -> None:
+def test_every_command_takes_a_server_but_the_one_that_drops_values() -> None:
     for group in (approvals.app, runs.app):
         for command in group.registered_commands:
             assert command.callback is not None
+            if command.callback is runs.prune:  # whoever owns the file does that; no token's scope covers it
+                continue
             parameters = command.callback.__annotations__
             assert {"store", "server"} <= parameters.keys(), command.name
 
