@@ -54,7 +54,9 @@ def test_every_command_takes_a_server_but_the_one_that_drops_values() -> None:
     for group in (approvals.app, runs.app):
         for command in group.registered_commands:
             assert command.callback is not None
-            if command.callback is runs.prune_runs:  # whoever owns the file does that; no token's scope covers it
+            if (
+                command.callback is runs.prune_runs
+            ):  # whoever owns the file does that; no token's scope covers it
                 continue
             parameters = command.callback.__annotations__
             assert {"store", "server"} <= parameters.keys(), command.name
