@@ -91,6 +91,8 @@ class Tool(Generic[P, R]):
     _parameters: Mapping[str, Parameter] = field(repr=False)
     _context: str | None = field(repr=False)
     _result_adapter: TypeAdapter[Any] | None = field(repr=False)
+    _digest: str = field(default="", init=False, repr=False)
+    """Made when it is first asked for: every call notes it, and a definition never changes."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function as Python code does: nothing is validated, converted or recorded."""
@@ -102,6 +104,11 @@ class Tool(Generic[P, R]):
     @property
     def digest(self) -> str:
         """SHA-256 in hex of all that a script, a policy or an operator sees of the definition."""
+        if not self._digest:
+            object.__setattr__(self, "_digest", self._make_digest())
+        return self._digest
+
+    def _make_digest(self) -> str:
         definition: dict[str, Any] = {
             "name": self.name,
             "description": self.description,
