@@ -56,8 +56,6 @@ def describe_exception(error: BaseException, source: Source) -> ScriptError:
 def _suggestion(error: BaseException, text: str, source: Source) -> str | None:
     try:
         return suggest(error, text, source)
-    except (Abandoned, RunEnded):
-        raise
     except Exception:
         # Values and words may be of any size and form: advice that fails costs the advice, not the report.
         return None

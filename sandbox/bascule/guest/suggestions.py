@@ -60,7 +60,8 @@ _HINTS: Final[tuple[tuple[type[BaseException], str, str], ...]] = (
     ),
     (
         TypeError,
-        r"keyword argument for (__new__|timedelta)\(\)",
+        r"keyword argument for (__new__|timedelta)\(\)|"
+        r"__new__\(\) got an unexpected keyword argument '(month|year)",
         "timedelta takes weeks, days, hours, minutes, seconds; for months count with date.replace(...)",
     ),
     (

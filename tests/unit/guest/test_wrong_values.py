@@ -4,14 +4,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from bascule.guest.errors import ToolError
 from bascule.guest.failing import find_failing
+from bascule.guest.known_values import kind_of
 from bascule.guest.source import Source
-from bascule.guest.wrong_calls import own_argument
+from bascule.guest.wrong_calls import explain_call, own_argument, passing_failure
+from bascule.guest.wrong_operands import explain_operand
+from bascule.guest.wrong_texts import explain_text
 from tests.unit.guest.harness import run
 
 
@@ -35,7 +40,12 @@ def flaky() -> int:
     raise ConnectionError("busy, try again")
 
 
-TOOLS: dict[str, Callable[..., Any]] = {"page": page, "flaky": flaky}
+def listed(active: bool) -> int:
+    """Take a flag."""
+    return int(active)
+
+
+TOOLS: dict[str, Callable[..., Any]] = {"page": page, "flaky": flaky, "listed": listed}
 ROWS = "rows = page()['rows']\n"
 ROW = "row = page()['rows'][0]\n"
 
@@ -149,8 +159,8 @@ ROW = "row = page()['rows'][0]\n"
         (ROW + "for a, b in row:\n    pass", "`row` is a dict: write `row.items()` for its pairs"),
         (ROW + "f\"{row['amount']:.2f}\"", "write `float(row['amount'])` in front of the format"),
         ("'{:.2f}'.format('1')", "the value is a text"),
-        (ROW + "from datetime import datetime\ndatetime.strptime(row['at'], '%d')", "it is an ISO text"),
-        ("from datetime import datetime\ndatetime.strptime('31.3.', '%d')", "the format must fit"),
+        (ROW + "from datetime import datetime\ndatetime.strptime(row['at'], '%Y')", "it is an ISO text"),
+        ("from datetime import datetime\ndatetime.strptime('31.3.', '%Y')", "the format must fit"),
         (ROW + "from datetime import date\ndate.fromisoformat(row['at'])", "the text has a time as well"),
         ("from datetime import date\ndate.fromisoformat('31.3.2025')", "reads other forms"),
         ("import asyncio\nasync def f():\n    pass\nasyncio.create_task(f())", "write `await main()` at the end"),
@@ -165,11 +175,23 @@ ROW = "row = page()['rows'][0]\n"
         ("text = '{\"a\": 1}'\nfor row in text:\n    row['a']", "going through it gives letters: json.loads(text)"),
         ("x = {'doc_id': 1, 'kind': 2}\nx['id']", "did you mean `doc_id`?"),
         ("next(iter([]))", "give next() a default"),
+        ("x = {'name': 1}\nx.pop('nam')", "did you mean `name`?"),
+        ("x = [1]\nx[-5]", "`x` has 1 items: the last is `x[-1]`"),
+        ("x = True\nx[0]", "`x` is True: it has no items"),
+        ("listed(active='yes')", "write `True`"),
+        ("d = {'a': 1}\nk = [1]\nd[k]", "use a tuple, or a text, as the key"),
+        ("p = {'a': 1}\np[0]", "its keys are: 'a'"),
+        ("n = 3\nfor x in n:\n    pass", "`n` is the number 3, not a list; to count, loop over `range(n)`"),
+        ("a = '2025-13-45'\na - a", "`float(a) - float(a)`"),
+        ("s = set()\nd = {1: 2}\ns.add(d)", "use a tuple, or a text, as the key"),
+        ("import math\nx = '4'\nmath.sqrt(x)", "`x` is the text '4': convert it, `float(x)`"),
+        ("import bisect\nbisect.bisect([1, None], 2)", "test for None first"),
+        ("a, b = [1, 2, 3]", "names and values must be as many"),
+        ("a, b = 1, 2\n(a, b), c = [(1, 2, 3), 4]", "names and values must be as many"),
         ("import json, datetime\njson.dumps(datetime.date(2025, 1, 1))", "write json.dumps(value, default=str)"),
         ("import json\njson.dumps({1})", "make a list of it"),
         ("flaky()", "catch ConnectionError around this one call and call again"),
         ("try:\n    flaky()\nexcept ToolError as e:\n    e.code", "`str(error)` is its message"),
-        ("from datetime import date\ndate.strptime('2025', '%Y')", "write `datetime.strptime(text, form).date()`"),
         ("from datetime import date\ndate.now()", "write `date.today()`"),
         ("from datetime import datetime\ndatetime.timedelta(days=1)", "add `from datetime import timedelta`"),
     ],
@@ -177,6 +199,12 @@ ROW = "row = page()['rows'][0]\n"
 def test_the_value_and_what_to_write_are_named(script: str, suggestion: str | None) -> None:
     found = run(script, TOOLS).error.suggestion
     assert (found is None) if suggestion is None else (suggestion in (found or "")), found
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="there date has it")
+def test_a_date_has_no_strptime() -> None:
+    script = "from datetime import date\ndate.strptime('2025', '%Y')"
+    assert "write `datetime.strptime(text, form).date()`" in (run(script).error.suggestion or "")
 
 
 @pytest.mark.parametrize(
@@ -194,6 +222,59 @@ def test_a_row_given_for_one_of_its_values_is_named(value: object, suggestion: s
     assert (
         own_argument(failing, "get(): wrong arguments\n- sku: must be a text", {"row": value}) == suggestion
     )
+
+
+def test_what_is_no_call_gives_no_argument() -> None:
+    failing = find_failing(Source(lines=("row + 1",)), (1, 1, 0, 7))
+    assert failing is not None
+    assert own_argument(failing, "get(): wrong arguments\n- sku: must be a text", {"row": {}}) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "place", "explain", "text", "suggestion"),
+    [
+        # Where Pythons differ in what they call the failing place.
+        (
+            ("n = 3", "for x in n: pass"),
+            (2, 2, 9, 10),
+            explain_operand,
+            "'int' object is not iterable",
+            "`n` is",
+        ),
+        (("for a, b in n: pass",), (1, 1, 0, 19), explain_text, "not enough values to unpack", None),
+        (
+            ("class A: pass", "A(1)"),
+            (2, 2, 0, 4),
+            explain_call,
+            "A() takes 1 positional argument but 2",
+            None,
+        ),
+    ],
+)
+def test_places_that_other_pythons_give_are_explained(
+    lines: tuple[str, ...],
+    place: tuple[int, int, int, int],
+    explain: Callable[..., str | None],
+    text: str,
+    suggestion: str | None,
+) -> None:
+    failing = find_failing(Source(lines=lines), place)
+    assert failing is not None
+    values = {"n": 3}
+    if explain is explain_text:
+        found = explain(failing, ValueError(text), text, values)
+    else:
+        found = explain(failing, text, values)
+    assert (found is None) if suggestion is None else (found or "").startswith(suggestion)
+
+
+def test_only_what_may_pass_is_called_again() -> None:
+    assert passing_failure(ToolError("no", kind="denied")) is None
+
+
+def test_values_are_told_in_words() -> None:
+    assert kind_of(ValueError("a")) == "the exception ValueError"
+    assert kind_of({1}) == "a set"
 
 
 @pytest.mark.parametrize(
