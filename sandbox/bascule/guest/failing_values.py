@@ -57,8 +57,10 @@ def variables_of(error: BaseException) -> dict[str, object]:
     frame = _innermost(error)
     if frame is None:
         return {}
-    names = (name for name in frame.f_code.co_names if name in frame.f_globals)
-    return {**{name: frame.f_globals[name] for name in sorted(names)}, **frame.f_locals}
+    names = sorted(name for name in frame.f_code.co_names if name in frame.f_globals)
+    found = {**{name: frame.f_globals[name] for name in names}, **frame.f_locals}
+    # The transformer's own names are no identifiers.
+    return {name: value for name, value in found.items() if name.isidentifier()}
 
 
 def loop_over_dict(error: TypeError) -> str | None:

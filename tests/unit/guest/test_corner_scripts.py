@@ -53,6 +53,10 @@ SCRIPTS: dict[str, tuple[str, str]] = {
         "    except AttributeError:\n        print('none')",
         "Text. Text. {'x': <class 'int'>} double f C\nnone\nnone\nnone\n",
     ),
+    "annotations through a cache": (
+        "import functools\n@functools.cache\ndef f(n: int) -> str:\n    return 'a'\nprint(f.__annotations__)",
+        "{'n': <class 'int'>, 'return': <class 'str'>}\n",
+    ),
     "causes are those of exceptions only": (
         "try:\n    (5).__cause__\nexcept AttributeError:\n    print('none')", "none\n",
     ),

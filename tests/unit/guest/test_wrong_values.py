@@ -176,6 +176,8 @@ ROW = "row = page()['rows'][0]\n"
         ("x = {'doc_id': 1, 'kind': 2}\nx['id']", "did you mean `doc_id`?"),
         ("next(iter([]))", "give next() a default"),
         ("x = {'name': 1}\nx.pop('nam')", "did you mean `name`?"),
+        ("x = {'name': 1}\nx.pop('zzz')", "its keys are: 'name'"),
+        ("x, y = {'name': 1}, {'b': 2}\nx.pop('zzz') or y", "the keys"),
         ("x = [1]\nx[-5]", "`x` has 1 items: the last is `x[-1]`"),
         ("x = True\nx[0]", "`x` is True: it has no items"),
         ("listed(active='yes')", "write `True`"),
