@@ -10,6 +10,8 @@ from typing import Final
 import pytest
 
 MOST_SECOND_ATTEMPTS: Final = 3
+SHOWN_CHARACTERS: Final = 2000
+"""Of what a first attempt failed with, the end."""
 
 
 class SecondAttempts:
@@ -17,11 +19,13 @@ class SecondAttempts:
 
     def __init__(self) -> None:
         self.tests: list[str] = []
+        self.reasons: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note each attempt that is made again; with xdist only its controller is told."""
         if str(report.outcome) == "rerun":  # the word of pytest-rerunfailures
             self.tests.append(report.nodeid)
+            self.reasons.append(f"{report.nodeid}: {str(report.longrepr)[-SHOWN_CHARACTERS:]}")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -36,6 +40,9 @@ class SecondAttempts:
             terminalreporter.write_line(
                 f"{len(self.tests)} second attempts, {MOST_SECOND_ATTEMPTS} are allowed: {verdict}"
             )
+            # A first attempt that failed may be a rare defect: what it said must not be lost.
+            for reason in self.reasons:
+                terminalreporter.write_line(f"first attempt of {reason}")
 
 
 def pytest_configure(config: pytest.Config) -> None:

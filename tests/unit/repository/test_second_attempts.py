@@ -30,6 +30,7 @@ def test_only_a_few_tests_may_need_a_second_attempt(tmp_path: Path, flaky: int) 
     assert status == (1 if flaky > MOST_SECOND_ATTEMPTS else 0), output
     assert output.count("RERUN test") == flaky
     assert f"{flaky} second attempts" in output
+    assert output.count("AssertionError: the first attempt fails") >= flaky
 
 
 def test_a_test_that_fails_twice_fails_the_run(tmp_path: Path) -> None:
