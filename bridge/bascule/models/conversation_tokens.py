@@ -6,7 +6,6 @@ Numbers only. Kept with the state of a conversation, so that it goes on when ano
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,9 +13,6 @@ from bascule.models.exchange import FRAMING_TOKENS
 from bascule.models.run_account import Definitions
 from bascule.models.run_tokens import RunTokens
 from bascule.models.token_figures import TokenFigures
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,9 @@ def explain_operand(failing: Failing, text: str, variables: Variables) -> str | 
         case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
             return _two(failing, left, right, text, variables)
         case ast.AugAssign(target=left, value=right):
+            if "is not iterable" in text:
+                one = f"{failing.shown(left)}.append({failing.shown(right)})"
+                return f"`+=` adds the items of a list: write `{one}`"
             return _two(failing, left, right, text, variables)
         case ast.Call():
             return _in_call(failing, node, text, variables)

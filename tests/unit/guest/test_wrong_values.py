@@ -178,6 +178,8 @@ ROW = "row = page()['rows'][0]\n"
         ("x = {'name': 1}\nx.pop('nam')", "did you mean `name`?"),
         ("x = {'name': 1}\nx.pop('zzz')", "its keys are: 'name'"),
         ("x, y = {'name': 1}, {'b': 2}\nx.pop('zzz') or y", "the keys"),
+        ("x = []\nx += 5", "write `x.append(5)`"),
+        ("class A:\n    pass\na = A()\na.x = []\na.x += 5", "write `a.x.append(5)`"),
         ("x = [1]\nx[-5]", "`x` has 1 items: the last is `x[-1]`"),
         ("x = True\nx[0]", "`x` is True: it has no items"),
         ("listed(active='yes')", "write `True`"),
